@@ -288,6 +288,14 @@ static void fill(struct mr_table *table, uint32_t index, const struct mr_spec *s
 		    (spec->live ? MR_LIVE : 0) | (spec->notify ? MR_NOTIFY : 0);
 }
 
+/* Counts regions, also where a tool may ask. */
+static void count(struct mr_table *table, int more)
+{
+	table->cnt += (uint32_t)more;
+	if (table->shared)
+		atomic_store_explicit(&header_of(table)->cnt, table->cnt, memory_order_relaxed);
+}
+
 int mr_insert(struct mr_table *table, const struct mr_spec *spec, uint32_t *out)
 {
 	struct iovec *iov = NULL;
@@ -310,7 +318,7 @@ int mr_insert(struct mr_table *table, const struct mr_spec *spec, uint32_t *out)
 		return -FI_ENOMEM;
 	}
 	fill(table, index, spec, len, iov);
-	table->cnt++;
+	count(table, 1);
 	publish(table, index);
 	if (table->keys == MR_KEYS_GIVEN) {
 		if (table->shared)
@@ -366,7 +374,7 @@ void mr_remove(struct mr_table *table, uint32_t index)
 	platform_free(r->iov);
 	r->iov = NULL;
 	r->object = NULL;
-	table->cnt--;
+	count(table, -1);
 	/* A slot that has issued all its keys is not used again. */
 	if (table->keys == MR_KEYS_ISSUED && r->generation == GENERATION_MAX)
 		return;

@@ -91,7 +91,10 @@ struct mr_header {
 	_Atomic uint32_t keys;
 	/* lines in the slabs in use, a power of two */
 	_Atomic uint32_t cap;
-	uint64_t zero[4];
+	/* regions in use, for tools: not ordered */
+	_Atomic uint32_t cnt;
+	uint32_t zero32;
+	uint64_t zero[3];
 	uint32_t no_next;
 	/* as in every line */
 	_Atomic uint32_t bucket;
@@ -102,6 +105,7 @@ _Static_assert(offsetof(struct mr_header, magic) == 8, "layout");
 _Static_assert(offsetof(struct mr_header, version) == 12, "layout");
 _Static_assert(offsetof(struct mr_header, keys) == 16, "layout");
 _Static_assert(offsetof(struct mr_header, cap) == 20, "layout");
+_Static_assert(offsetof(struct mr_header, cnt) == 24, "layout");
 _Static_assert(offsetof(struct mr_header, bucket) == offsetof(struct mr_line, bucket), "layout");
 
 /* mr_slab_lines - lines of a slab, below MR_SLAB_CNT */

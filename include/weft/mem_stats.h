@@ -30,12 +30,14 @@ extern "C" {
  * WEFT_MEM_PART_ARENA: the arena (weft/mem.h), enum weft_mem_arena_count
  * WEFT_MEM_PART_PINS:  what one device has registered of the arena, enum weft_mem_pins_count
  * WEFT_MEM_PART_CACHE: its registrations of other memory, enum weft_mem_cache_count
+ * WEFT_MEM_PART_SHM:   what moved between processes by loads and stores, enum weft_mem_shm_count
  */
 enum weft_mem_part_kind {
 	WEFT_MEM_PART_NONE,
 	WEFT_MEM_PART_ARENA,
 	WEFT_MEM_PART_PINS,
 	WEFT_MEM_PART_CACHE,
+	WEFT_MEM_PART_SHM,
 	WEFT_MEM_PART_KINDS,
 };
 
@@ -115,6 +117,22 @@ enum weft_mem_cache_count {
 };
 
 /*
+ * enum weft_mem_shm_count - of messages in memory that the peer has mapped. Endpoints add to these now and
+ * then, while they are polled
+ */
+enum weft_mem_shm_count {
+	/* regions with a key, which peers may access: now, of domains with endpoints */
+	WEFT_MEM_SHM_KEYS,
+	/* messages that were lent to peers, which copy them once, and their bytes */
+	WEFT_MEM_SHM_LENT,
+	WEFT_MEM_SHM_LENT_BYTES,
+	/* large ones that were copied once, out of a peer's memory, and their bytes */
+	WEFT_MEM_SHM_READ,
+	WEFT_MEM_SHM_READ_BYTES,
+	WEFT_MEM_SHM_COUNTS,
+};
+
+/*
  * struct weft_mem_part - a part of the page
  * @kind:   enum weft_mem_part_kind; read before the counts (acquire)
  * @zero:   0
@@ -162,6 +180,7 @@ WEFT_MEM_STATS_ASSERT(__builtin_offsetof(struct weft_mem_stats, parts) == 256);
 WEFT_MEM_STATS_ASSERT((int)WEFT_MEM_ARENA_COUNTS <= (int)WEFT_MEM_STATS_COUNTS);
 WEFT_MEM_STATS_ASSERT((int)WEFT_MEM_PINS_COUNTS <= (int)WEFT_MEM_STATS_COUNTS);
 WEFT_MEM_STATS_ASSERT((int)WEFT_MEM_CACHE_COUNTS <= (int)WEFT_MEM_STATS_COUNTS);
+WEFT_MEM_STATS_ASSERT((int)WEFT_MEM_SHM_COUNTS <= (int)WEFT_MEM_STATS_COUNTS);
 
 #undef WEFT_MEM_STATS_ASSERT
 

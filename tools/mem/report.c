@@ -47,6 +47,13 @@ static const char *const names[WEFT_MEM_PART_KINDS][WEFT_MEM_STATS_COUNTS] = {
 		[WEFT_MEM_CACHE_BYTES] = "bytes",
 		[WEFT_MEM_CACHE_ENTRIES] = "entries",
 	},
+	[WEFT_MEM_PART_SHM] = {
+		[WEFT_MEM_SHM_KEYS] = "keys",
+		[WEFT_MEM_SHM_LENT] = "lent",
+		[WEFT_MEM_SHM_LENT_BYTES] = "lent_bytes",
+		[WEFT_MEM_SHM_READ] = "read",
+		[WEFT_MEM_SHM_READ_BYTES] = "read_bytes",
+	},
 };
 
 static unsigned long long arena(const struct sample *sample, enum weft_mem_arena_count idx)
@@ -62,6 +69,11 @@ static unsigned long long pins(const struct sample *sample, enum weft_mem_pins_c
 static unsigned long long cache(const struct sample *sample, enum weft_mem_cache_count idx)
 {
 	return sample_count(sample, WEFT_MEM_PART_CACHE, idx);
+}
+
+static unsigned long long shm(const struct sample *sample, enum weft_mem_shm_count idx)
+{
+	return sample_count(sample, WEFT_MEM_PART_SHM, idx);
 }
 
 static const char *bytes_format(unsigned long long bytes, char text[TEXT])
@@ -143,6 +155,17 @@ static void print_cache(FILE *to, const struct sample *s)
 		cache(s, WEFT_MEM_CACHE_MISSED));
 }
 
+static void print_shm(FILE *to, const struct sample *s)
+{
+	char a[TEXT], b[TEXT];
+
+	fprintf(to, "  shared memory    %llu keys\n", shm(s, WEFT_MEM_SHM_KEYS));
+	fprintf(to,
+		"    copied once    %llu messages lent to peers, %s; %llu read from peers, %s\n",
+		shm(s, WEFT_MEM_SHM_LENT), bytes_format(shm(s, WEFT_MEM_SHM_LENT_BYTES), a),
+		shm(s, WEFT_MEM_SHM_READ), bytes_format(shm(s, WEFT_MEM_SHM_READ_BYTES), b));
+}
+
 void report_process(FILE *to, const struct sample *sample)
 {
 	fprintf(to, "process %d, %s\n", (int)sample->pid, sample->command);
@@ -152,6 +175,8 @@ void report_process(FILE *to, const struct sample *sample)
 		print_pins(to, sample);
 	if (sample->parts[WEFT_MEM_PART_CACHE])
 		print_cache(to, sample);
+	if (sample->parts[WEFT_MEM_PART_SHM])
+		print_shm(to, sample);
 	if (sample->hidden)
 		fprintf(to, "  and %u that the process had no room to show\n", sample->hidden);
 }
@@ -260,9 +285,10 @@ static json_t *process_object(const struct sample *s)
 	member(of_pins, "devices", s->parts[WEFT_MEM_PART_PINS]);
 	member(of_pins, "bytes", s->pinned_bytes);
 	member(of_cache, "once", sample_once(s));
-	return json_pack("{s:i, s:o, s:i, s:o, s:o, s:o, s:i}", "pid", (int)s->pid, "command",
-			 command_string(s->command), "processes", (int)s->processes, "arena",
-			 of_arena, "pins", of_pins, "cache", of_cache, "hidden",
+	return json_pack("{s:i, s:o, s:i, s:o, s:o, s:o, s:o, s:i}", "pid", (int)s->pid,
+			 "command", command_string(s->command), "processes", (int)s->processes,
+			 "arena", of_arena, "pins", of_pins, "cache", of_cache, "shm",
+			 part_object(s, WEFT_MEM_PART_SHM), "hidden",
 			 (int)(s->hidden & INT32_MAX));
 }
 

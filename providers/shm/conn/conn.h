@@ -77,6 +77,13 @@ struct pshm_conn_ops {
 			       const struct engine_access *access);
 };
 
+/* What an endpoint has moved by memory of arenas since it has told tools of it (moved.h). */
+struct pshm_moved {
+	/* messages that were lent to peers, and those that were read from peers' memory */
+	uint64_t lent, lent_bytes;
+	uint64_t read, read_bytes;
+};
+
 struct pshm_wire {
 	struct wire base;
 	/* connections that are up, the hot ones first; NULL: one that has ended */
@@ -150,6 +157,7 @@ struct pshm_wire {
 	struct list all;
 	/* all connections: struct pshm_conn.all */
 	struct list conns;
+	struct pshm_moved moved;
 	/* what the domain shows to peers, or NULL */
 	struct wire_share *share;
 	/* wire_share.wires */

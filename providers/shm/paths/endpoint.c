@@ -11,6 +11,7 @@
 #include "connect.h"
 #include "lists.h"
 #include "membarrier.h"
+#include "moved.h"
 #include "ns.h"
 #include "peer_arena.h"
 #include "provider.h"
@@ -211,6 +212,7 @@ void pshm_close(struct wire *wire)
 			pshm_conn_end(conn, PSHM_CLOSED, true);
 	}
 	pshm_conn_reap(w);
+	pshm_moved_tell(w);
 	pshm_conns_change(w);
 	list_remove(&w->share_link);
 	/*

@@ -21,6 +21,7 @@
 #include "key_access.h"
 #include "lines.h"
 #include "now.h"
+#include "moved.h"
 #include "peer_arena.h"
 #include "peer_keys.h"
 #include "send.h"
@@ -349,10 +350,11 @@ static int poll_forked(struct pshm_wire *w)
 	return moved;
 }
 
-/* Show this process's arena to peers, and map what they lend. */
+/* Show this process's arena to peers, and map what they lend; and tell tools what was. */
 static __attribute__((noinline)) void arenas_sweep(struct pshm_wire *w)
 {
 	pshm_arena_show_all(w);
+	pshm_moved_tell(w);
 	for (uint32_t i = 0; i < w->hot_cnt; i++)
 		if (w->up[i])
 			pshm_peer_map(w->up[i]);

@@ -399,8 +399,11 @@ int pshm_get(struct wire_conn *base, const struct wire_source *from, const struc
 	r->since_ns = 0;
 	r->slot = NULL;
 	r->mapped = mapped;
-	if (mapped)
+	if (mapped) {
 		memcpy(r->here, here, from->iov_cnt * sizeof(*here));
+		conn->wire->moved.read++;
+		conn->wire->moved.read_bytes += len;
+	}
 	list_add_tail(&conn->gets, &r->link);
 	if (!mapped && (len < SMALL_RING_MIN || !ring_stays_small(conn)) &&
 	    peer_polls(conn, &r->polls)) {

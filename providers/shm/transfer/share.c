@@ -23,7 +23,9 @@
 #include "conn.h"
 #include "write_guard.h"
 #include "lists.h"
+#include "moved.h"
 #include "share.h"
+#include "shown.h"
 
 /* Ended connections to one process whose pairs stay mapped. */
 #define GUESTS_MAX 16u
@@ -41,6 +43,8 @@ struct wire_share {
 	void *write_guard;
 	/* this is the child of a fork */
 	bool forked;
+	/* what pshm_share_keys() has returned last */
+	uint32_t keys_told;
 };
 
 /* All shares of the process. Protected by the lock of lists.c. */
@@ -302,6 +306,7 @@ int pshm_share_open(struct wire_share **out, struct mr_memory *memory)
 	share->table.fd = -1;
 	list_init(&share->wires);
 	list_init(&share->guests);
+	mem_shown_start();
 	pshm_fork_watch();
 	pshm_fork_also(shares_forked);
 	pshm_lists_lock();
@@ -321,9 +326,23 @@ void pshm_share_close(struct wire_share *share)
 	/* no peer is inside a region by now: none was closed with a peer inside */
 	while (!list_empty(&share->guests))
 		guest_free(container_of(share->guests.next, struct pshm_conn, slow));
+	if (!share->forked)
+		pshm_moved_keys_end(share->keys_told);
 	pshm_region_close(&share->table);
 	sys_write_guard_close(share->write_guard);
 	platform_free(share);
+}
+
+uint32_t pshm_share_keys(struct wire_share *share, uint32_t *before)
+{
+	const struct mr_header *header;
+
+	*before = share ? share->keys_told : 0;
+	if (!share || share->forked || !share->table.addr)
+		return *before;
+	header = (const struct mr_header *)((const char *)share->table.addr + PSHM_TABLE_HEAD);
+	share->keys_told = atomic_load_explicit(&header->cnt, memory_order_relaxed);
+	return share->keys_told;
 }
 
 void pshm_share_join(struct pshm_wire *w, const struct wire_attr *attr)

@@ -24,6 +24,11 @@ bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr, 
 void pshm_share_join(struct pshm_wire *wire, const struct wire_attr *attr);
 void pshm_share_show(struct pshm_conn *conn);
 bool pshm_share_keep(struct pshm_conn *conn);
+/*
+ * pshm_share_keys - returns how many keys a share has, or 0 without one
+ * @before: out: what it returned the last time
+ */
+uint32_t pshm_share_keys(struct wire_share *share, uint32_t *before);
 const struct pshm_region *pshm_share_table(const struct wire_share *share);
 
 #endif

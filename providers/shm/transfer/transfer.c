@@ -166,6 +166,8 @@ static bool send_lent(struct pshm_conn *conn, struct pshm_transfer *t)
 	t->started = true;
 	t->lent_to = conn->tx.head;
 	list_add_tail(&conn->lent, &t->link);
+	conn->wire->moved.lent++;
+	conn->wire->moved.lent_bytes += t->len;
 	pshm_mark_work(conn);
 	return true;
 }
