@@ -239,6 +239,14 @@ int sys_memfd_data(int fd, uint64_t *at, uint64_t *len)
 	return 0;
 }
 
+void sys_memfd_forget(void *addr, size_t len)
+{
+	if (faulty(SYS_CALL_MMAP) ||
+	    mmap(addr, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0) == MAP_FAILED)
+		munmap(addr, len);
+}
+
 void sys_memfd_unmap(void *addr, size_t len)
 {
 	size_t before = in_page((uintptr_t)addr);

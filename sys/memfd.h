@@ -118,6 +118,12 @@ int sys_memfd_inode(int fd, uint64_t *inode);
  */
 int sys_memfd_data(int fd, uint64_t *at, uint64_t *len);
 
+/*
+ * sys_memfd_forget - replace a writable mapping by private pages of zeros at the same place
+ * In the child of a fork, whose stores the parent is not to see. Where that is refused an access faults.
+ */
+void sys_memfd_forget(void *addr, size_t len);
+
 /* sys_memfd_unmap - @addr and @len as mapped; NULL is allowed */
 void sys_memfd_unmap(void *addr, size_t len);
 

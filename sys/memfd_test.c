@@ -88,6 +88,26 @@ static void two_mappings_are_the_same_memory(void **state)
 }
 
 /* A window of it, and its first bytes. */
+static void a_mapping_that_is_forgotten_is_private_and_zero(void **state)
+{
+	int fd = sys_memfd_create("weft-test", LEN, 0600);
+	char *forgotten, *other;
+	void *addr;
+
+	assert_int_equal(sys_memfd_map(fd, LEN, SYS_MEMFD_WRITE, &addr), 0);
+	forgotten = addr;
+	assert_int_equal(sys_memfd_map(fd, LEN, SYS_MEMFD_WRITE, &addr), 0);
+	other = addr;
+	other[0] = 1;
+	sys_memfd_forget(forgotten, LEN);
+	assert_int_equal(forgotten[0], 0);
+	forgotten[0] = 2;
+	assert_int_equal(other[0], 1);
+	sys_memfd_unmap(forgotten, LEN);
+	sys_memfd_unmap(other, LEN);
+	close(fd);
+}
+
 static void parts_are_mapped_and_read(void **state)
 {
 	uint8_t *whole, *part, bytes[64];
@@ -374,6 +394,7 @@ int main(void)
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(size_beyond_the_limit_on_files_is_refused),
 		cmocka_unit_test(two_mappings_are_the_same_memory),
+		cmocka_unit_test(a_mapping_that_is_forgotten_is_private_and_zero),
 		cmocka_unit_test(parts_are_mapped_and_read),
 		cmocka_unit_test(part_of_a_page_populates_it),
 		cmocka_unit_test(only_sealed_memory_of_enough_length_is_mapped),

@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include "memfd.h"
 #include "platform.h"
-#include "reserve.h"
 #include "shown.h"
 
 /* R:shown.page */
@@ -26,7 +25,7 @@ static void fork_child(void)
 	int fd = atomic_exchange_explicit(&page_fd, -1, memory_order_relaxed);
 
 	if (inherited)
-		sys_reserve_clear(inherited, sizeof(*inherited));
+		sys_memfd_forget(inherited, sizeof(*inherited));
 	if (fd >= 0)
 		close(fd);
 }
