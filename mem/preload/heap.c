@@ -14,8 +14,8 @@
 
 /*
  * jemalloc keeps to the extents that an arena of it has, and a fork retires their chunks: after
- * it, memory that peers may map comes from another one. A program that forks more often is
- * served by the next allocator then.
+ * it, memory that peers may map comes from another one. From so many forks on these serve in turn:
+ * what one of them has from before an earlier fork is used again too, as memory of this process alone.
  */
 #define GENERATIONS 64u
 
@@ -31,9 +31,7 @@ enum heap_state {
 	HEAP_EARLY,
 	HEAP_ALLOWED,
 	HEAP_STARTED,
-	/* after too many forks: what there is is kept, and nothing else is allocated */
-	HEAP_FULL,
-	/* there is no arena, or this is the child of a fork */
+	/* there is no arena */
 	HEAP_OFF,
 };
 
@@ -47,7 +45,8 @@ static _Atomic int state;
 static struct arena *arena;
 /* the arena of jemalloc that allocations come from */
 static _Atomic unsigned int current;
-static unsigned int generations;
+/* all of them, and how many have begun */
+static unsigned int made[GENERATIONS], generations;
 /* bytes that jemalloc has taken from the arena */
 static _Atomic size_t taken;
 static size_t most;
@@ -139,21 +138,22 @@ static extent_hooks_t hooks = {
 	.merge = hook_merge,
 };
 
-/* Makes an arena of jemalloc, from which allocations come from now on. Returns 0 or an errno. */
+/* Allocations come from another arena of jemalloc from now on. Returns 0 or an errno. */
 static int generation_begin(void)
 {
 	size_t grow = GROW_MAX;
 	char name[64];
 	struct jemalloc_arena with = { .hooks = &hooks };
 	size_t len = sizeof(unsigned int);
-	unsigned int idx;
-	int err = generations == GENERATIONS ? ENOMEM : 0;
+	unsigned int idx = made[generations % GENERATIONS];
+	int err = 0;
 
-	if (!err)
+	if (generations < GENERATIONS)
 		err = weft_je_mallctl("experimental.arenas_create_ext", &idx, &len, &with,
 				      sizeof(with));
 	if (err)
 		return err;
+	made[generations % GENERATIONS] = idx;
 	snprintf(name, sizeof(name), "arena.%u.retain_grow_limit", idx);
 	weft_je_mallctl(name, NULL, NULL, &grow, sizeof(grow));
 	generations++;
@@ -180,22 +180,26 @@ static void fork_over(void)
 	}
 }
 
-static void fork_parent(void)
+/* Where no other arena can be made, what is allocated goes on as it did. */
+static void generation_next(void)
 {
-	jemalloc_fork_parent();
-	if (atomic_load_explicit(&state, memory_order_relaxed) == HEAP_STARTED &&
-	    generation_begin())
-		atomic_store_explicit(&state, HEAP_FULL, memory_order_relaxed);
+	if (atomic_load_explicit(&state, memory_order_relaxed) == HEAP_STARTED)
+		generation_begin();
 	fork_over();
 	pthread_mutex_unlock(&start_lock);
 }
 
+static void fork_parent(void)
+{
+	jemalloc_fork_parent();
+	generation_next();
+}
+
+/* The heap goes on in the child, with chunks of the child's own. */
 static void fork_child(void)
 {
 	jemalloc_fork_child();
-	atomic_store_explicit(&state, HEAP_OFF, memory_order_relaxed);
-	fork_over();
-	pthread_mutex_unlock(&start_lock);
+	generation_next();
 }
 
 /* The start lock is held. */
@@ -261,10 +265,7 @@ struct arena *heap_memory(void)
 
 struct arena *heap_arena(void)
 {
-	/* A:heap.state  pairs R:heap.state */
-	if (ready() || atomic_load_explicit(&state, memory_order_acquire) == HEAP_FULL)
-		return arena;
-	return NULL;
+	return ready() ? arena : NULL;
 }
 
 static int flags_now(void)

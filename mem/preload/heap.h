@@ -4,8 +4,8 @@
  * extent back to it, so that what is freed keeps its pages, and keys over it stay valid, until
  * it was free for some seconds: then its pages are taken away (arena_purge()).
  *
- * Any thread. Before heap_allow(), in a signal handler's or the heap's own allocations, above the
- * limit, and in the child of a fork it has no memory: the caller goes to the next allocator.
+ * Any thread. Before heap_allow(), in a signal handler's or the heap's own allocations, and above the
+ * limit it has no memory: the caller goes to the next allocator.
  */
 #ifndef WEFT_MEM_HEAP_H
 #define WEFT_MEM_HEAP_H

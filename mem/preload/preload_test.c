@@ -518,9 +518,13 @@ static void after_a_fork_new_memory_is_shown(void **state)
 
 	assert_true(shown(before, MIB));
 	pid = fork();
-	if (!pid)
-		_exit(0);
+	if (!pid) {
+		/* so is the child's own */
+		after = malloc(MIB);
+		_exit(after && shown(after, MIB) && !shown(before, 1) ? 0 : 1);
+	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 	assert_false(shown(before, 1));
 	after = malloc(MIB);
 	assert_true(shown(after, MIB));
@@ -528,9 +532,27 @@ static void after_a_fork_new_memory_is_shown(void **state)
 	free(after);
 }
 
+static void after_many_forks_too(void **state)
+{
+	size_t len = 96 * MIB; /* more than was freed before */
+	int status = -1;
+	char *ptr;
+
+	for (int n = 0; n < 100; n++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	}
+	ptr = malloc(len);
+	assert_true(ptr && shown(ptr, len));
+	free(ptr);
+}
+
 int main(int argc, char **argv)
 {
-	/* Those of a child of many forks come last: they are the arena's last generations. */
+	/* Those of many forks come last: memory from before them is used again. */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(large_memory_comes_from_the_arena),
 		cmocka_unit_test(small_memory_comes_from_where_it_did),
@@ -549,6 +571,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(memory_mapped_over_it_is_the_programs),
 		cmocka_unit_test(remapped_memory_moves),
 		cmocka_unit_test(a_child_has_all_memory_and_its_own),
+		cmocka_unit_test(after_many_forks_too),
 	};
 
 	/* That one never takes memory back. */
