@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Retention: freed ranges keep their pages, since what is allocated next is likely to want them, up to
- * a share of the machine's memory and of what is allocated. Called with the arena's lock held.
+ * a share of the memory that the machine has, or that the process's control groups may use. Called with the arena's lock held.
  */
-#include <unistd.h>
+#include "limit.h"
 #include "ranges.h"
 #include "retain.h"
 
-/* Of the machine's memory, 1 / RETAIN_SHARE may be kept, but always RETAIN_MIN. */
+/* Of the memory that this process may use, 1 / RETAIN_SHARE may be kept. */
 #define RETAIN_SHARE 8u
-#define RETAIN_MIN   (64ull << 20)
 
 static size_t retain_max(void)
 {
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	size_t share = pages > 0 ? (size_t)pages * (size_t)page / RETAIN_SHARE : 0;
+	struct limit limit;
 
-	return share > RETAIN_MIN ? share : RETAIN_MIN;
+	limit_process(&limit);
+	return limit.most / RETAIN_SHARE;
 }
 
 void retain_trim_locked(struct arena *arena, size_t keep)

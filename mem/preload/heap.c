@@ -202,6 +202,15 @@ static void fork_child(void)
 	generation_next();
 }
 
+/* Returns what the heap may take: half of the memory that this process may use. */
+static size_t share(void)
+{
+	struct limit limit;
+
+	limit_process(&limit);
+	return limit.most / 2;
+}
+
 /* The start lock is held. */
 static int start_locked(void)
 {
@@ -210,7 +219,7 @@ static int start_locked(void)
 	/* A program whose addresses are limited needs them itself. */
 	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		return HEAP_OFF;
-	most = wanted < SIZE_MAX ? wanted : limit_bytes();
+	most = wanted < SIZE_MAX ? wanted : share();
 	/* The arena's fork handlers are installed before ours, so that ours run around them. */
 	arena = arena_own();
 	if (!arena || pthread_atfork(fork_prepare, fork_parent, fork_child) ||

@@ -28,7 +28,7 @@ static inline bool heap_has(const void *ptr)
 
 /*
  * heap_allow - the process has come so far that the heap may start, when it is needed first
- * @limit: bytes that it may take from the arena; SIZE_MAX: what limit_bytes() says
+ * @limit: bytes that it may take from the arena; SIZE_MAX: half of what the process may use
  */
 void heap_allow(size_t limit);
 
