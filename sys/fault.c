@@ -58,6 +58,7 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_OPEN_MAPS] = "open_maps",
 	[SYS_CALL_ASK_MAPS] = "ask_maps",
 	[SYS_CALL_GETRLIMIT] = "getrlimit",
+	[SYS_CALL_PSI] = "psi",
 	[SYS_CALL_NS] = "ns",
 };
 

@@ -54,7 +54,8 @@ enum sys_call {
 	SYS_CALL_OPEN_MAPS,
 	SYS_CALL_ASK_MAPS, /* for one mapping; the text is read then */
 	SYS_CALL_GETRLIMIT,
-	SYS_CALL_NS, /* stat of /proc/self/ns/pid, reading boot_id */
+	SYS_CALL_PSI, /* opening and writing a trigger */
+	SYS_CALL_NS,  /* stat of /proc/self/ns/pid, reading boot_id */
 	SYS_CALL_CNT
 };
 

@@ -99,6 +99,7 @@ static void every_call_has_its_name(void **state)
 		"open_maps",
 		"ask_maps",
 		"getrlimit",
+		"psi",
 		"ns",
 	};
 

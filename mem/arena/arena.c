@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "arena.h"
+#include "keeper.h"
 #include "ranges.h"
 #include "reserve.h"
 #include "retain.h"
@@ -45,6 +46,7 @@ static int arena_init(struct arena *arena)
 	arena->size = sizeof(*arena);
 	platform_lock_init(&arena->lock);
 	list_init(&arena->watchers);
+	keeper_init(arena);
 	arena->ranges = ranges_create((size_t)sysconf(_SC_PAGESIZE));
 	if (!arena->ranges)
 		return -FI_ENOMEM;
@@ -154,6 +156,7 @@ static void child_begin(struct arena *arena)
 static void fork_child(void)
 {
 	if (own.len) {
+		keeper_fork_child(&own);
 		child_begin(&own);
 		platform_unlock(&own.lock);
 	}
@@ -260,6 +263,8 @@ int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind k
 	if (!arena->lost)
 		range = take_locked(arena, len, align, kind, &state);
 	if (range) {
+		if (state != RANGE_QUARANTINE)
+			retain_fresh_locked(arena, len);
 		arena->shown[WEFT_MEM_ARENA_ALLOCATIONS]++;
 		arena_show_locked(arena);
 	}
@@ -306,6 +311,7 @@ static void free_locked(struct arena *arena, struct arena_range *range)
 int arena_free(struct arena *arena, void *addr)
 {
 	struct arena_range *range;
+	bool kept;
 
 	platform_lock(&arena->lock);
 	range = ranges_at(arena, addr);
@@ -314,7 +320,10 @@ int arena_free(struct arena *arena, void *addr)
 		arena->shown[WEFT_MEM_ARENA_FREES]++;
 		arena_show_locked(arena);
 	}
+	kept = arena->ranges->quarantined;
 	platform_unlock(&arena->lock);
+	if (kept)
+		arena_keep(arena);
 	return range ? 0 : -FI_EINVAL;
 }
 
@@ -375,10 +384,7 @@ int arena_purge(struct arena *arena, void *addr, size_t len)
 
 void arena_trim(struct arena *arena, size_t keep)
 {
-	platform_lock(&arena->lock);
-	if (!arena->lost)
-		retain_trim_locked(arena, keep);
-	platform_unlock(&arena->lock);
+	retain_give(arena, keep);
 }
 
 void arena_retire(struct arena *arena, const void *addr)
@@ -451,6 +457,13 @@ void arena_watch(struct arena *arena, struct arena_watcher *watcher)
 {
 	platform_lock(&arena->lock);
 	list_add_tail(&arena->watchers, &watcher->link);
+	platform_unlock(&arena->lock);
+}
+
+void arena_store_set(struct arena *arena, struct arena_store *store)
+{
+	platform_lock(&arena->lock);
+	arena->store = store;
 	platform_unlock(&arena->lock);
 }
 

@@ -126,6 +126,32 @@ void arena_retire(struct arena *arena, const void *addr);
  */
 int arena_cut(struct arena *arena, const void *addr, size_t len);
 
+/*
+ * arena_keep - something was freed that keeps its pages: there has to be a keeper (keeper.h)
+ * Any thread, with no lock that the keeper takes.
+ */
+static inline void arena_keep(struct arena *arena)
+{
+	if (!atomic_load_explicit(&arena->keeper_runs, memory_order_relaxed))
+		arena->keeper_start(arena);
+}
+
+/*
+ * An allocator on top of the arena, which keeps what was freed to it. It belongs to the caller and stays for
+ * good. After something was freed to it, the caller calls arena_keep(), and sees to it that not much
+ * more is kept than arena.allowed.
+ *
+ * give - give back (arena_purge()) what has been free for arena.decay_ms, and what is beyond @allowed bytes
+ *	Called a few times a second, on the keeper's thread, without a lock.
+ *	Returns the bytes that are free and keep their pages.
+ */
+struct arena_store {
+	size_t (*give)(struct arena_store *store, size_t allowed);
+};
+
+/* arena_store_set - there is one, to which nothing has been freed yet */
+void arena_store_set(struct arena *arena, struct arena_store *store);
+
 /* Bytes by state, when arena_usage() is called. */
 struct arena_usage {
 	size_t live, quarantined;

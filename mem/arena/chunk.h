@@ -10,7 +10,7 @@
 #include "list.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 4u
+#define ARENA_VERSION 5u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)
@@ -89,6 +89,7 @@ static inline uint64_t arena_slot_room(uint64_t word, uintptr_t at)
 }
 
 struct arena_ranges;
+struct arena_store;
 
 struct arena {
 	/* ARENA_VERSION, and the size of this struct: of the library that has started it */
@@ -119,6 +120,21 @@ struct arena {
 	/* what arena_show_locked() shows tools, by enum weft_mem_arena_count; and where, or NULL */
 	uint64_t shown[WEFT_MEM_ARENA_COUNTS];
 	struct weft_mem_part *part;
+	/*
+	 * Bytes that may be kept of what is free at most, and that are still unused of what this process may
+	 * use, as the keeper has read last: with the lock. What follows from both, which any thread reads:
+	 * retain.h
+	 */
+	size_t share, room;
+	_Atomic size_t allowed;
+	/* how long what is not used again is kept; 0: until the keeper's next round */
+	uint32_t decay_ms;
+	/* there is a keeper, or somebody is about to start it */
+	_Atomic bool keeper_runs;
+	/* starts one, in the library that has the arena; keeper.h */
+	void (*keeper_start)(struct arena *arena);
+	/* an allocator on top of the arena, or NULL; with the lock */
+	struct arena_store *store;
 };
 
 /* arena_slot_at - returns the word of the slot that an address is in, 0 of one outside. Any thread */

@@ -262,6 +262,8 @@ struct arena_range *ranges_take(struct arena *arena, size_t len, size_t align,
 		}
 		arena->ranges->live += len;
 		arena->chunks[taken->chunk].live += len;
+		if (arena->ranges->quarantined < arena->ranges->least)
+			arena->ranges->least = arena->ranges->quarantined;
 		return taken;
 	}
 	return NULL;
@@ -309,10 +311,25 @@ struct arena_range *ranges_oldest(const struct arena *arena)
 	return list_empty(aged) ? NULL : container_of(aged->next, struct arena_range, aged);
 }
 
+struct arena_range *ranges_divide(struct arena *arena, struct arena_range *range, uintptr_t at)
+{
+	struct arena_range *rest;
+
+	bin_remove(arena, range);
+	rest = range_split(arena, range, at - range->base);
+	bin_insert(arena, range);
+	/* the oldest again, as it was */
+	list_remove(&range->aged);
+	list_insert_after(&arena->ranges->aged, &range->aged);
+	if (rest)
+		bin_insert(arena, rest);
+	return rest;
+}
+
 void ranges_spare(struct arena *arena, struct arena_range *range)
 {
-	list_remove(&range->aged);
-	list_add_tail(&arena->ranges->aged, &range->aged);
+	bin_remove(arena, range);
+	range_free(arena, range);
 }
 
 void ranges_punched(struct arena *arena, struct arena_range *range)

@@ -49,6 +49,8 @@ struct arena_ranges {
 	struct arena_range **starts[ARENA_CHUNKS];
 	/* bytes by state; punched ones are not counted */
 	size_t live, quarantined;
+	/* the least bytes in quarantine at any time since the keeper looked */
+	size_t least;
 };
 
 /*
@@ -94,7 +96,14 @@ void ranges_retire(struct arena *arena, uint32_t chunk);
 struct arena_range *ranges_oldest(const struct arena *arena);
 
 /*
- * ranges_spare - a range of the quarantine keeps its pages for now: it is the youngest again
+ * ranges_divide - divide a range of the quarantine at an address inside it
+ * Returns the second part; the first one keeps its age. Without memory: NULL, and nothing happened.
+ */
+struct arena_range *ranges_divide(struct arena *arena, struct arena_range *range, uintptr_t at);
+
+/*
+ * ranges_spare - a range of the quarantine keeps its pages for now: it is the youngest again, and may join
+ *	its neighbours
  * ranges_punched - its pages are gone. It may join its neighbours: @range is not valid afterwards
  */
 void ranges_spare(struct arena *arena, struct arena_range *range);

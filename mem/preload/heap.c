@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /*
  * jemalloc keeps to the extents that an arena of it has, and a fork retires their chunks: after
@@ -52,6 +53,8 @@ static _Atomic size_t taken;
 static size_t most;
 /* heap_allow() */
 static size_t wanted;
+/* no less than what jemalloc keeps of what is free: what it said last, and what was freed since */
+static _Atomic size_t perhaps_kept;
 
 /* This thread is in the heap, or in a fork: what it allocates comes from elsewhere. */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
@@ -138,10 +141,58 @@ static extent_hooks_t hooks = {
 	.merge = hook_merge,
 };
 
+/* Returns the bytes that jemalloc keeps of what is free, as it says. */
+static size_t kept_bytes(void)
+{
+	size_t pages = 0, len = sizeof(pages);
+	uint64_t epoch = 1;
+
+	weft_je_mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch));
+	weft_je_mallctl(JEMALLOC_ALL("stats.arenas", "pdirty"), &pages, &len, NULL, 0);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* jemalloc knows no bound: where more is kept than is allowed, all goes. Returns what is kept then. */
+static size_t bound(size_t allowed)
+{
+	size_t kept = kept_bytes();
+
+	if (kept > allowed) {
+		weft_je_mallctl(JEMALLOC_ALL("arena", "purge"), NULL, NULL, NULL, 0);
+		kept = kept_bytes();
+	}
+	/* Where almost all is kept that may be, not each free asks. */
+	allowed -= allowed / 8;
+	atomic_store_explicit(&perhaps_kept, kept < allowed ? kept : allowed,
+			      memory_order_relaxed);
+	return kept;
+}
+
+/* By itself jemalloc decays when memory is allocated and freed. */
+static size_t give(struct arena_store *self, size_t allowed)
+{
+	weft_je_mallctl(JEMALLOC_ALL("arena", "decay"), NULL, NULL, NULL, 0);
+	return bound(allowed);
+}
+
+static struct arena_store store = { .give = give };
+
+/* Some bytes were freed: no more is kept than is allowed, and the keeper gives back what is not used again. */
+static void retain(size_t len)
+{
+	size_t allowed = atomic_load_explicit(&arena->allowed, memory_order_relaxed);
+	size_t kept = atomic_fetch_add_explicit(&perhaps_kept, len, memory_order_relaxed) + len;
+
+	if (kept > allowed)
+		bound(allowed);
+	arena_keep(arena);
+}
+
 /* Allocations come from another arena of jemalloc from now on. Returns 0 or an errno. */
 static int generation_begin(void)
 {
 	size_t grow = GROW_MAX;
+	ssize_t decay_ms = arena->decay_ms;
 	char name[64];
 	struct jemalloc_arena with = { .hooks = &hooks };
 	size_t len = sizeof(unsigned int);
@@ -156,6 +207,8 @@ static int generation_begin(void)
 	made[generations % GENERATIONS] = idx;
 	snprintf(name, sizeof(name), "arena.%u.retain_grow_limit", idx);
 	weft_je_mallctl(name, NULL, NULL, &grow, sizeof(grow));
+	snprintf(name, sizeof(name), "arena.%u.dirty_decay_ms", idx);
+	weft_je_mallctl(name, NULL, NULL, &decay_ms, sizeof(decay_ms));
 	generations++;
 	atomic_store_explicit(&current, idx, memory_order_relaxed);
 	return 0;
@@ -225,6 +278,7 @@ static int start_locked(void)
 	if (!arena || pthread_atfork(fork_prepare, fork_parent, fork_child) ||
 	    generation_begin())
 		return HEAP_OFF;
+	arena_store_set(arena, &store);
 	heap_base = arena->base;
 	/* R:heap.len  heap_base before it; pairs A:heap.len */
 	atomic_store_explicit(&heap_len, arena->len, memory_order_release);
@@ -302,10 +356,14 @@ void *heap_resize(void *ptr, size_t len)
 {
 	int error = errno;
 	void *resized;
+	size_t before;
 
 	if (!ready())
 		return NULL;
+	before = weft_je_sallocx(ptr, 0);
 	resized = weft_je_rallocx(ptr, len, flags_now());
+	if (resized)
+		retain(before);
 	errno = error;
 	return resized;
 }
@@ -314,13 +372,16 @@ void heap_free(void *ptr)
 {
 	int error = errno;
 	struct waiting *block = ptr;
+	size_t len;
 
 	if (inside) {
 		block->next = waiting;
 		waiting = block;
 		return;
 	}
+	len = weft_je_sallocx(ptr, 0);
 	weft_je_dallocx(ptr, MALLOCX_TCACHE_NONE);
+	retain(len);
 	errno = error;
 }
 

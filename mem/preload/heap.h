@@ -2,7 +2,7 @@
 /*
  * The heap of large allocations: jemalloc over extents of the process's arena. jemalloc never gives an
  * extent back to it, so that what is freed keeps its pages, and keys over it stay valid, until
- * it was free for some seconds: then its pages are taken away (arena_purge()).
+ * it was free for some seconds or more is kept than is allowed: then its pages are taken away (arena_purge()).
  *
  * Any thread. Before heap_allow(), in a signal handler's or the heap's own allocations, and above the
  * limit it has no memory: the caller goes to the next allocator.

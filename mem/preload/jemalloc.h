@@ -21,6 +21,11 @@ void weft_je_dallocx(void *ptr, int flags);
 size_t weft_je_sallocx(const void *ptr, int flags);
 int weft_je_mallctl(const char *name, void *old, size_t *old_len, void *new, size_t new_len);
 
+/* The name of a control of all arenas. */
+#define JEMALLOC_TEXT(word)	  #word
+#define JEMALLOC_NAME(a, word, b) a "." JEMALLOC_TEXT(word) "." b
+#define JEMALLOC_ALL(a, b)	  JEMALLOC_NAME(a, MALLCTL_ARENAS_ALL, b)
+
 /*
  * The argument of "experimental.arenas_create_ext": an arena with these hooks, whose own tables are not
  * in what the hooks give.
