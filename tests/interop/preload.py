@@ -17,7 +17,7 @@ import time
 sys.dont_write_bytecode = True
 
 import mpi
-from hosts import clean_env, run_bounded
+from hosts import HERE, clean_env, run_bounded
 
 KEYS = 64
 VALUE = 128 << 10
@@ -59,6 +59,23 @@ def numpy(build):
     done = run_bounded(command(build, '/usr/bin/python3', '-c', NUMPY), clean_env(), 60)
     if done.status != 0 or done.stdout.strip() != 'done':
         raise mpi.Failed(f'{done.status}\n{done.text}')
+
+
+def cxx(build):
+    """Containers, alignments, exceptions and threads of C++, with the library and without."""
+    if not shutil.which('g++'):
+        print('skip: there is no g++')
+        sys.exit(mpi.SKIP)
+    with tempfile.TemporaryDirectory() as name:
+        program = pathlib.Path(name, 'allocations')
+        built = run_bounded(['g++', '-std=c++17', '-O1', '-pthread', '-o', program,
+                             HERE / 'allocations.cpp'], clean_env(), 100)
+        if built.status != 0:
+            raise mpi.Failed(built.text)
+        for argv, says in (([program], 'done'), (command(build, program), 'arena done')):
+            done = run_bounded(argv, clean_env(), 60)
+            if done.status != 0 or done.stdout.strip() != says:
+                raise mpi.Failed(f'{done.status}\n{done.text}')
 
 
 class Redis:
@@ -147,7 +164,7 @@ def check_dump(folder, generation):
             reader.end()
 
 
-CASES = {'numpy': numpy, 'redis': redis}
+CASES = {'numpy': numpy, 'cxx': cxx, 'redis': redis}
 
 if __name__ == '__main__':
     try:
