@@ -30,7 +30,8 @@ BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev \
 MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
 	      util-linux python3
 CHECK_PKGS  = $(MPI_PKGS) hpcc python3-mpi4py python3-numpy python3-distutils \
-	      libfabric-dev libopenmpi-dev g++ valgrind groff-base spin liburing-dev redis-server
+	      libfabric-dev libopenmpi-dev g++ valgrind groff-base spin liburing-dev redis-server \
+	      lammps
 BENCH_PKGS  = $(MPI_PKGS) libfabric-dev libucx-dev libopenmpi-dev mpich libmpich-dev liburing-dev
 CROSS_PKGS  = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libcmocka-dev:arm64 \
 	      libjansson-dev:arm64 qemu-user

@@ -8,6 +8,7 @@ A case is a function below; LAYOUT says where the ranks go (mpi.py).
 """
 import pathlib
 import re
+import shutil
 import sys
 
 sys.dont_write_bytecode = True
@@ -91,6 +92,45 @@ def hpcc(build, layout, mem=None):
     if bad:
         raise mpi.Failed('\n'.join(bad) + f'\n{text[-6000:]}')
     print(f"{text.count('PASSED')} times PASSED", job.routes_text(), sep='\n')
+
+
+LAMMPS = """
+units		lj
+atom_style	atomic
+lattice		fcc 0.8442
+region		box block 0 16 0 16 0 16
+create_box	1 box
+create_atoms	1 box
+mass		1 1.0
+velocity	all create 3.0 87287 loop geom
+pair_style	lj/cut 2.5
+pair_coeff	1 1 1.0 1.0 2.5
+neighbor	0.3 bin
+neigh_modify	every 5 delay 0 check no
+fix		move all nve
+fix		share all balance 10 1.0 shift xyz 5 1.01
+run		40
+write_dump	all custom dump.txt id x y z vx vy vz modify sort id format float %.17g
+"""
+
+
+def lammps(build, layout, _mem):
+    """Atoms that move between ranks end where they do without the arena, to the last bit."""
+    if not shutil.which('lmp'):
+        print('skip: there is no lmp (package lammps)')
+        sys.exit(mpi.SKIP)
+    dumps = []
+    for env in (mpi.weft_env(build), mpi.mem_env(build)):
+        files = {'in.txt': LAMMPS, 'dump.txt': ''}
+        job = run_on_weft(build, layout, ['lmp', '-in', 'in.txt', '-log', 'none'], 100,
+                          files=files, env=env)
+        mpi.check_routes(job, layout)
+        dumps.append(files['dump.txt'])
+    if dumps[0].count('\n') != 9 + 4 * 16 ** 3:
+        raise mpi.Failed(f'not all atoms are there:\n{dumps[0][:1000]}')
+    if dumps[0] != dumps[1]:
+        raise mpi.Failed('some atoms are elsewhere with the arena')
+    print(job.routes_text())
 
 
 def bench(build, layout):
@@ -193,7 +233,8 @@ def one_host_only(build, _layout=None):
 
 
 CASES = {case.__name__: case for case in
-         (netpipe, exchange, windows, hpcc, bench, mpi4py, steady, routes, defaults, one_host_only)}
+         (netpipe, exchange, windows, hpcc, lammps, bench, mpi4py, steady, routes,
+          defaults, one_host_only)}
 
 if __name__ == '__main__':
     sys.exit(mpi.main(CASES[sys.argv[2]], sys.argv[1], *sys.argv[3:]))
