@@ -59,6 +59,8 @@ int sys_reserve_map(void *addr, size_t len, int fd)
 		return -err;
 	if (mmap(addr, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		return -errno;
+	/* Few hosts give them to all shared memory, more to what asks; where none are given it is as it was. */
+	madvise(addr, len, MADV_HUGEPAGE);
 	if (!madvise(addr, len, MADV_DONTFORK))
 		return 0;
 	err = errno;

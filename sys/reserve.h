@@ -23,6 +23,7 @@ void sys_reserve_end(void *addr, size_t len);
 /*
  * sys_reserve_map - map the first bytes of a memfd at reserved addresses, shared and writable
  * @fd: writable
+ * It has huge pages where the host gives some to shared memory that asks for them.
  * The child of a fork has nothing there, not even the reservation.
  * Returns 0, or -FI_E*: the addresses are as reserved as before.
  */

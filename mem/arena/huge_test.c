@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The arena on a host that gives huge pages to shared memory that asks for them. The host's setting is changed
+ * while the tests run, which only root may do.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "arena.h"
+
+#define SETTING "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+#define MIB	((size_t)1 << 20)
+#define LEN	(32 * MIB)
+
+static struct arena *arena;
+static char before[32];
+static const char *reason;
+
+static bool set(const char *word)
+{
+	FILE *file = fopen(SETTING, "r+");
+	bool done;
+
+	if (!file)
+		return false;
+	done = fputs(word, file) >= 0;
+	return !fclose(file) && done;
+}
+
+/* The word in brackets is what holds. */
+static bool remember(void)
+{
+	FILE *file = fopen(SETTING, "r");
+	char line[128] = "";
+	const char *at;
+
+	if (!file)
+		return false;
+	at = fgets(line, sizeof(line), file) ? strchr(line, '[') : NULL;
+	fclose(file);
+	return at && sscanf(at, "[%31[a-z_]]", before) == 1;
+}
+
+static int start(void **state)
+{
+	if (!remember() || !set("advise")) {
+		before[0] = '\0';
+		reason = strerror(errno);
+	}
+	arena = arena_get();
+	return arena ? 0 : -1;
+}
+
+static int restore(void **state)
+{
+	return !before[0] || set(before) ? 0 : -1;
+}
+
+static bool allowed(void)
+{
+	if (!reason)
+		return true;
+	printf("huge pages of shared memory can't be turned on: %s\n", reason);
+	return false;
+}
+
+static bool resident(const void *addr)
+{
+	unsigned char vec = 0;
+
+	assert_int_equal(mincore((void *)(uintptr_t)addr, 1, &vec), 0);
+	return vec & 1;
+}
+
+/* Returns the KiB that are mapped by huge pages where @addr is. */
+static unsigned long huge_kib(const void *addr)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	unsigned long from, to, kib, found = 0;
+	bool here = false;
+	char line[512];
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			here = (uintptr_t)addr >= from && (uintptr_t)addr < to;
+		else if (here && sscanf(line, "ShmemPmdMapped: %lu", &kib) == 1)
+			found = kib;
+	}
+	fclose(file);
+	return found;
+}
+
+static char *allocate(void)
+{
+	void *addr = NULL;
+
+	assert_int_equal(arena_alloc(arena, LEN, 2 * MIB, ARENA_READ, &addr, NULL), 0);
+	return memset(addr, 7, LEN);
+}
+
+static void the_arena_has_huge_pages_where_the_host_gives_them(void **state)
+{
+	char *addr;
+
+	if (!allowed())
+		skip();
+	addr = allocate();
+	assert_in_range(huge_kib(addr), 2048, 1 << 20);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
+static void a_part_of_a_huge_page_goes_alone(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *addr;
+
+	if (!allowed())
+		skip();
+	addr = allocate();
+	assert_int_equal(arena_purge(arena, addr + MIB, page), 0);
+	for (size_t i = 0; i < LEN; i += 64)
+		assert_int_equal(addr[i], i - MIB < page ? 0 : 7);
+	assert_int_equal(arena_free(arena, addr), 0);
+	arena_trim(arena, 0);
+	for (size_t i = 0; i < LEN; i += MIB)
+		assert_false(resident(addr + i));
+}
+
+static void both_sides_of_a_fork_have_what_was_in_huge_pages(void **state)
+{
+	char *addr;
+	int status;
+	pid_t pid;
+
+	if (!allowed())
+		skip();
+	addr = allocate();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		for (size_t i = 0; i < LEN; i += 512)
+			if (addr[i]++ != 7)
+				_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (size_t i = 0; i < LEN; i += 64)
+		assert_int_equal(addr[i], 7);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_arena_has_huge_pages_where_the_host_gives_them),
+		cmocka_unit_test(a_part_of_a_huge_page_goes_alone),
+		cmocka_unit_test(both_sides_of_a_fork_have_what_was_in_huge_pages),
+	};
+
+	return cmocka_run_group_tests(tests, start, restore);
+}
