@@ -59,8 +59,7 @@ struct mr_line {
 	_Atomic uint64_t len;
 	/* address that peers use for the first byte: base, or 0 */
 	_Atomic uint64_t iova;
-	/* zero: the memory is in no shared chunk */
-	_Atomic uint64_t chunk;
+	uint64_t zero;
 	/* FI_REMOTE_READ, FI_REMOTE_WRITE */
 	_Atomic uint32_t access;
 	/* enum mr_line_flag */
@@ -76,7 +75,7 @@ _Static_assert(offsetof(struct mr_line, key) == 8, "layout");
 _Static_assert(offsetof(struct mr_line, base) == 16, "layout");
 _Static_assert(offsetof(struct mr_line, len) == 24, "layout");
 _Static_assert(offsetof(struct mr_line, iova) == 32, "layout");
-_Static_assert(offsetof(struct mr_line, chunk) == 40, "layout");
+_Static_assert(offsetof(struct mr_line, zero) == 40, "layout");
 _Static_assert(offsetof(struct mr_line, access) == 48, "layout");
 _Static_assert(offsetof(struct mr_line, flags) == 52, "layout");
 _Static_assert(offsetof(struct mr_line, next) == 56, "layout");
@@ -338,7 +337,6 @@ struct mr_view {
 	uint64_t base;
 	uint64_t len;
 	uint64_t iova;
-	uint64_t chunk;
 	uint64_t seq;
 	uint32_t access;
 	uint32_t flags;

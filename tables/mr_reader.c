@@ -76,7 +76,6 @@ static bool look(const struct mr_line *line, struct mr_view *view)
 			view->base = get64(&line->base);
 			view->len = get64(&line->len);
 			view->iova = get64(&line->iova);
-			view->chunk = get64(&line->chunk);
 			view->access = get32(&line->access);
 			view->flags = get32(&line->flags);
 			if (atomic_load_explicit(&line->seq, memory_order_relaxed) == view->seq)
