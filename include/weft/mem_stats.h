@@ -12,7 +12,7 @@
 #ifndef WEFT_MEM_STATS_H
 #define WEFT_MEM_STATS_H
 
-#include <stdint.h>
+#include <rdma/fi_types.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -27,7 +27,9 @@ static struct arena_mapping maps[ARENA_CHUNKS];
 static struct arena_reader reader;
 static struct pshm_pair pair;
 static struct pshm_wire wire;
-static struct pshm_conn conn;
+static struct pshm_conn conn, lender;
+static struct pshm_place place;
+static _Atomic uint32_t line; /* of the ring: it carries the place */
 static _Atomic uint32_t word; /* of the chunk's memory */
 static uint32_t left;	      /* it, as the owner has it once the chunk is its own */
 static bool told;
@@ -105,9 +107,24 @@ void *platform_alloc(size_t len)
 	return NULL;
 }
 
+void platform_free(void *addr)
+{
+}
+
 int close(int fd)
 {
 	return 0;
+}
+
+/* The peer lives, and has what it needs. */
+bool pshm_process_dead(const struct pshm_process *process)
+{
+	return false;
+}
+
+bool pshm_is_shortage(int err)
+{
+	return false;
 }
 
 /* It reaches those who take part. */
@@ -192,6 +209,51 @@ static const struct weak_test peer_found = {
 	"so is one that a peer finds", set_up, { adder, peer_finder }, NULL
 };
 
+/* Lending */
+
+struct arena *arena_started(void)
+{
+	return &arena;
+}
+
+static void set_up_lent(void)
+{
+	set_up();
+	memset(&pair, 0, sizeof(pair));
+	memset(&wire, 0, sizeof(wire));
+	memset(&conn, 0, sizeof(conn));
+	memset(&lender, 0, sizeof(lender));
+	atomic_init(&line, 0);
+	conn.side = PSHM_REQUESTER;
+	lender.side = PSHM_ACCEPTOR;
+	conn.wire = lender.wire = &wire;
+	conn.pair = lender.pair = &pair;
+	conn.arena = &reader;
+	list_init(&conn.gets);
+	list_init(&conn.directs);
+	weak_name("pshm_shown.wanted", &pair.shown[PSHM_ACCEPTOR].arena_wanted,
+		  sizeof(pair.shown[PSHM_ACCEPTOR].arena_wanted));
+}
+
+static void lending(void)
+{
+	adder();
+	if (!pshm_arena_lends(&lender, (void *)(BASE + 16), 16, &place) &&
+	    pshm_arena_lends(&lender, (void *)(BASE + 16), 16, &place))
+		atomic_store_explicit(&line, 1, memory_order_release);
+}
+
+static void borrower(void)
+{
+	pshm_peer_map(&conn);
+	if (atomic_load_explicit(&line, memory_order_acquire))
+		weak_require(pshm_peer_place(&conn, &place, 16) == mapping + 16);
+}
+
+static const struct weak_test lent = {
+	"what is lent is mapped", set_up_lent, { lending, borrower }, NULL
+};
+
 /* Taking a chunk back */
 
 static void set_up_store(bool barriers)
@@ -257,13 +319,15 @@ static const struct weak_test fenced = { "so it is where the peer makes the fenc
 
 int main(void)
 {
-	static const struct weak_test *const tests[] = { &found, &peer_found, &stored, &fenced,
-							 NULL };
+	static const struct weak_test *const tests[] = { &found,  &peer_found, &lent,
+							 &stored, &fenced,     NULL };
 	static const struct weak_ordering orderings[] = {
 		{ "R:arena.slots", &found },
 		{ "A:arena.slots", &found },
 		{ "R:arena.serial", &peer_found },
 		{ "A:arena.serial", &peer_found },
+		{ "R:pshm_shown.wanted", &lent },
+		{ "A:pshm_shown.wanted", &lent },
 		{ "F:arena.stored", &stored },
 		{ "F:pshm_peer_stored", &fenced },
 		{ NULL, NULL },

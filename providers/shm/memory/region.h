@@ -255,10 +255,7 @@ struct pshm_shown {
 	/* descriptor of the directory in that process */
 	uint32_t arena_fd;
 	uint8_t arena_nonce[16];
-	/*
-	 * chunks that this side would like the other one to map: all up to this serial; it grows.
-	 * R:pshm_shown.wanted
-	 */
+	/* chunks that this side would like the other one to map: all up to this serial; it grows */
 	_Atomic uint64_t arena_wanted;
 };
 
