@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/memfd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -24,6 +25,8 @@
 #endif
 
 #define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+/* of stat.st_blocks */
+#define BLOCK_LEN 512
 
 static int faulty(enum sys_call call)
 {
@@ -82,6 +85,55 @@ int sys_memfd_create(const char *name, size_t len, mode_t mode)
 	return fd;
 }
 
+/* Reserves all pages first: too few are not cleared in vain. */
+static int huge_fill(int fd, size_t len)
+{
+	void *addr = faulty(SYS_CALL_MMAP)
+			     ? MAP_FAILED
+			     : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int err = 0;
+
+	if (addr == MAP_FAILED)
+		return -errno;
+	do
+		err = faulty(SYS_CALL_FALLOCATE) || fallocate(fd, 0, 0, (off_t)len) ? -errno : 0;
+	while (err == -EINTR);
+	munmap(addr, len);
+	return err;
+}
+
+int sys_memfd_create_huge(const char *name, size_t len, mode_t mode)
+{
+	int err, fd;
+
+	if (!len || len > INT64_MAX || len % SYS_MEMFD_HUGE)
+		return -FI_EINVAL;
+	if (len > sys_memfd_max())
+		return -EFBIG;
+	fd = create(name, MFD_HUGETLB | MFD_HUGE_2MB | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (faulty(SYS_CALL_FCHMOD) || fchmod(fd, mode))
+		return fail(fd);
+	if (faulty(SYS_CALL_FTRUNCATE) || ftruncate(fd, (off_t)len))
+		return fail(fd);
+	if (faulty(SYS_CALL_FCNTL_SEAL) || fcntl(fd, F_ADD_SEALS, SIZE_SEALS))
+		return fail(fd);
+	err = huge_fill(fd, len);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int sys_memfd_fix(int fd)
+{
+	if (faulty(SYS_CALL_FCNTL_SEAL) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
+		return -errno;
+	return 0;
+}
+
 int sys_memfd_open(pid_t pid, int fd, bool writable)
 {
 	struct stat st;
@@ -135,6 +187,13 @@ int sys_memfd_is_writable(pid_t pid, int fd, uint64_t inode)
 	return (flags & O_ACCMODE) == O_RDWR ? 0 : -FI_EACCES;
 }
 
+/* Returns true for huge pages of which none is missing, or ever will: a seal against writing is one against holes. */
+static bool is_whole(const struct statfs *fs, const struct stat *st, int seals)
+{
+	return fs->f_type == HUGETLBFS_MAGIC && (seals & F_SEAL_FUTURE_WRITE) &&
+	       st->st_blocks >= st->st_size / BLOCK_LEN;
+}
+
 int sys_memfd_size(int fd, size_t *len)
 {
 	struct statfs fs;
@@ -149,7 +208,7 @@ int sys_memfd_size(int fd, size_t *len)
 		return -FI_EINVAL;
 	if (faulty(SYS_CALL_FSTAT) || fstatfs(fd, &fs) || fstat(fd, &st))
 		return -errno;
-	if (fs.f_type != TMPFS_MAGIC || st.st_size < 0)
+	if (st.st_size < 0 || (fs.f_type != TMPFS_MAGIC && !is_whole(&fs, &st, seals)))
 		return -FI_EINVAL;
 	*len = (size_t)st.st_size;
 	return 0;

@@ -30,6 +30,23 @@ size_t sys_memfd_max(void);
 int sys_memfd_create(const char *name, size_t len, mode_t mode);
 
 /*
+ * sys_memfd_create_huge - the same of the host's pool of huge pages
+ * @len: a multiple of SYS_MEMFD_HUGE
+ *
+ * All pages are there, zeroed, when it returns. It may be mapped for writing until sys_memfd_fix(),
+ * and is to be shown to nobody before.
+ * Returns the descriptor, owned, or -FI_E*: -FI_ENOMEM or -FI_ENOSPC: the pool has not so many that are free.
+ */
+#define SYS_MEMFD_HUGE ((size_t)2 << 20)
+int sys_memfd_create_huge(const char *name, size_t len, mode_t mode);
+
+/*
+ * sys_memfd_fix - nobody takes pages away from it or maps it for writing any more
+ * Who has mapped it for writing before goes on. Further seals are refused. Returns 0 or -FI_E*.
+ */
+int sys_memfd_fix(int fd);
+
+/*
  * sys_memfd_open - open what another process has at a descriptor
  * @pid:      process as numbered in our /proc
  * @fd:	      its descriptor
@@ -55,8 +72,9 @@ int sys_memfd_is_writable(pid_t pid, int fd, uint64_t inode);
  * sys_memfd_size - the bytes behind a descriptor that is not trusted
  * @len: out
  *
- * Returns 0; -FI_EINVAL unless it is a memfd of ordinary pages whose size is sealed, both
- * ways (of huge pages the other side could take away what an access needs); -FI_E*.
+ * Returns 0; -FI_EINVAL unless it is a memfd whose size is sealed, both ways, and of huge pages one
+ * that has all its pages and is sealed against losing them: where the pool is empty an access to one that is
+ * missing ends the process; -FI_E*.
  */
 int sys_memfd_size(int fd, size_t *len);
 

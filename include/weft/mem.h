@@ -32,8 +32,13 @@ extern "C" {
  *	FI_REMOTE_WRITE. A process of the same user that has access to one such allocation has access
  *	to all of them, and to nothing else; other memory it can only read. Without the flag writes
  *	of peers are carried out by this process, or by the kernel.
+ * WEFT_MEM_HUGE - of the host's pool of huge pages (2 MiB; vm.nr_hugepages), where it has enough that are
+ *	free; else, and together with WEFT_MEM_REMOTE_WRITE, as without the flag. All of it has pages when
+ *	alloc returns; the pool has them back when nothing of its chunk (32 MiB and more) is allocated any
+ *	more. It stays this process's when it forks: an access of the child ends the child.
  */
 #define WEFT_MEM_REMOTE_WRITE (1ULL << 0)
+#define WEFT_MEM_HUGE	      (1ULL << 1)
 
 /*
  * struct weft_mem_usage - bytes of this process's registered memory

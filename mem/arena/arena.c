@@ -112,7 +112,9 @@ static void fork_prepare(void)
 	for (uint32_t i = 0; i < own.chunk_cnt; i++) {
 		struct arena_place place = { .chunk = i };
 
-		if (own.chunks[i].left || !own.chunks[i].live)
+		/* the pool may have no pages for copies: a child has none of them */
+		if (own.chunks[i].left || !own.chunks[i].live ||
+		    own.chunks[i].kind == ARENA_HUGE)
 			continue;
 		retire_locked(&own, i);
 		revoke_locked(&own, &place, own.chunks[i].len);
@@ -125,6 +127,21 @@ static void fork_parent(void)
 	if (own.len)
 		platform_unlock(&own.lock);
 	platform_unlock(&start_lock);
+}
+
+/* The child has nothing of a chunk of the parent's. */
+static void child_without(struct arena *arena, uint32_t idx)
+{
+	const struct arena_chunk *chunk = &arena->chunks[idx];
+
+	if (chunk->kind == ARENA_HUGE && chunk->live) {
+		arena->lost |= arena_chunk_lack(arena, idx) != 0;
+		ranges_retire(arena, idx);
+		return;
+	}
+	arena->lost |= chunk->live != 0;
+	ranges_drop_chunk(arena, idx);
+	arena->lost |= arena_chunk_drop(arena, idx) != 0;
 }
 
 /*
@@ -143,11 +160,8 @@ static void child_begin(struct arena *arena)
 		struct arena_chunk *chunk = &arena->chunks[i];
 
 		atomic_store_explicit(&chunk->serial, 0, memory_order_relaxed);
-		if (!chunk->len || chunk->left)
-			continue;
-		arena->lost |= chunk->live != 0;
-		ranges_drop_chunk(arena, i);
-		arena->lost |= arena_chunk_drop(arena, i) != 0;
+		if (chunk->len && !chunk->left)
+			child_without(arena, i);
 	}
 	if (arena->lost)
 		arena->len = 0;
@@ -251,7 +265,8 @@ int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind k
 {
 	size_t page = arena->ranges->page;
 	struct arena_range *range = NULL;
-	enum range_state state;
+	enum range_state state = RANGE_LIVE;
+	bool fresh = false;
 
 	if (!len || (align & (align - 1)) || kind >= ARENA_KINDS)
 		return -FI_EINVAL;
@@ -262,8 +277,11 @@ int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind k
 	platform_lock(&arena->lock);
 	if (!arena->lost)
 		range = take_locked(arena, len, align, kind, &state);
+	if (!range && !arena->lost && kind == ARENA_HUGE)
+		range = take_locked(arena, len, align, ARENA_READ, &state);
 	if (range) {
-		if (state != RANGE_QUARANTINE)
+		fresh = state == RANGE_PUNCHED && arena->chunks[range->chunk].kind != ARENA_HUGE;
+		if (fresh)
 			retain_fresh_locked(arena, len);
 		arena->shown[WEFT_MEM_ARENA_ALLOCATIONS]++;
 		arena_show_locked(arena);
@@ -273,7 +291,7 @@ int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind k
 		return -FI_ENOMEM;
 	*addr = (void *)range->base;
 	if (zero)
-		*zero = state == RANGE_PUNCHED;
+		*zero = fresh;
 	return 0;
 }
 
@@ -294,13 +312,15 @@ static void free_locked(struct arena *arena, struct arena_range *range)
 	const struct arena_chunk *chunk = &arena->chunks[range->chunk];
 	size_t len = range->len;
 
-	if (chunk->retired) {
-		/* nothing is allocated there again */
+	if (chunk->retired || chunk->kind == ARENA_HUGE) {
+		/* nothing is allocated there again, or it keeps its pages until all of it is free */
 		uint32_t idx = range->chunk;
 
 		if (!arena_chunk_punch(chunk, range->base - chunk->base, len))
 			arena->shown[WEFT_MEM_ARENA_PUNCHED] += len;
 		ranges_give(arena, range, RANGE_PUNCHED);
+		if (!chunk->live && !chunk->retired)
+			retire_locked(arena, idx);
 		end_locked(arena, idx);
 		return;
 	}
@@ -409,6 +429,8 @@ static int cut_locked(struct arena *arena, uintptr_t at, size_t *len)
 		return -FI_EINVAL;
 	place.chunk = arena_slot_chunk(word) - 1;
 	chunk = &arena->chunks[place.chunk];
+	if (chunk->kind == ARENA_HUGE)
+		return -FI_EINVAL;
 	if (*len > arena_slot_room(word, at))
 		*len = arena_slot_room(word, at);
 	retire_locked(arena, place.chunk);

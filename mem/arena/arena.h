@@ -10,7 +10,7 @@
  * then on, by parent and child, and no peer uses it. It ends when nothing in it is LIVE any more.
  * Then its addresses and its index are those of later chunks, which have other serials: what
  * anybody still knows of it is not taken for one of them. A chunk in which nothing is LIVE stays the
- * parent's, and the child has nothing there.
+ * parent's, and the child has nothing there. So does one of ARENA_HUGE, whatever is in it.
  *
  * There is one arena in a process. It is in libweft-mem.so where that was loaded at program start,
  * else in libfabric.so.1. Both are built from the same files, and either may be asked by both.
@@ -21,7 +21,8 @@
  *	QUARANTINE	freed: it keeps its pages, and keys over it stay valid. Only this process
  *			allocates it again.
  *	REVOKED		no peer and no wire uses it any more: what they held was taken back
- *	PUNCHED		it has no pages. The next store gets a page of zeros.
+ *	PUNCHED		it has no pages. The next store gets a page of zeros. Of ARENA_HUGE it is only
+ *			free, and what was stored there last stays.
  *
  * and becomes LIVE again from any of them. From QUARANTINE on, retain.c decides when it goes on.
  *
@@ -57,7 +58,7 @@ typedef struct arena *arena_export(uint32_t version, uint32_t size);
  * arena_alloc - allocate memory
  * @len:   bytes, not 0
  * @align: a power of two; at least a page is used
- * @kind:  of the chunk
+ * @kind:  of the chunk. ARENA_HUGE: memory of ARENA_READ where the pool has not enough pages
  * @addr:  out
  * @zero:  out: all bytes are zero; NULL: not of interest
  *
@@ -81,7 +82,8 @@ size_t arena_size(struct arena *arena, const void *addr);
  * arena_purge - take the contents away from pages inside a LIVE range: they are PUNCHED now
  * @addr, @len: rounded inwards to pages
  * For an allocator on top of the arena, which knows what of its memory is free.
- * Returns 0: the range is zero; -FI_EBUSY: a peer or a wire uses it and keeps it; -FI_E*.
+ * Returns 0: the range is zero; -FI_EBUSY: a peer or a wire uses it and keeps it, or it is of ARENA_HUGE;
+ * -FI_E*.
  */
 int arena_purge(struct arena *arena, void *addr, size_t len);
 
@@ -121,8 +123,8 @@ void arena_retire(struct arena *arena, const void *addr);
  * arena_cut - retire the chunks of a range, and take its pages away from peers
  * The contents stay, and stores of other threads of this process are not lost; a peer that was stopped
  * in the middle of a store stores to pages that are not ours any more.
- * Returns 0, also if that was done before; -FI_EINVAL: chunks do not have all of it; or -FI_E*: peers may
- * still reach it.
+ * Returns 0, also if that was done before; -FI_EINVAL: chunks do not have all of it, or it is of ARENA_HUGE,
+ * which no peer stores to; or -FI_E*: peers may still reach it.
  */
 int arena_cut(struct arena *arena, const void *addr, size_t len);
 

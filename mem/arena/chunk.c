@@ -87,11 +87,13 @@ static uint32_t index_free(const struct arena *arena)
 	return idx;
 }
 
-/* Returns the bytes that the next chunk had better have. */
-static size_t len_wanted(const struct arena *arena)
+/* Returns the bytes that the next chunk had better have. The pool's pages are taken from others at once. */
+static size_t len_wanted(const struct arena *arena, enum arena_kind kind)
 {
 	size_t used = 0;
 
+	if (kind == ARENA_HUGE)
+		return 0;
 	for (uint32_t i = 0; i < arena->chunk_cnt && used < CHUNK_MAX; i++)
 		if (!arena->chunks[i].retired)
 			used += arena->chunks[i].len;
@@ -102,9 +104,10 @@ static size_t len_wanted(const struct arena *arena)
  * Finds addresses for a chunk of which @len bytes are needed: as many as are wanted, else only those.
  * Returns its bytes, or 0: the arena has no such room.
  */
-static size_t place_find(const struct arena *arena, size_t len, uint32_t *slot)
+static size_t place_find(const struct arena *arena, size_t len, enum arena_kind kind,
+			 uint32_t *slot)
 {
-	size_t want = len_wanted(arena), most = sys_memfd_max();
+	size_t want = len_wanted(arena, kind), most = sys_memfd_max();
 	uint32_t least;
 
 	if (len > arena->len || len > most)
@@ -166,19 +169,31 @@ static void publish(struct arena *arena, uint32_t idx, uint64_t inode)
 	slots_set(arena, idx, ARENA_SLOT_OPEN);
 }
 
+/* A peer's descriptor is for reading only, unless it is root's, whom no mode holds. */
+static int chunk_file(const struct arena_chunk *chunk)
+{
+	if (chunk->kind == ARENA_HUGE)
+		return sys_memfd_create_huge("weft-arena", chunk->len, 0400);
+	return sys_memfd_create("weft-arena", chunk->len,
+				chunk->kind == ARENA_WRITE ? 0600 : 0400);
+}
+
 /* Makes the memory of a chunk. Returns 0 or -FI_E*. */
 static int chunk_map(struct arena_chunk *chunk, uint64_t *inode)
 {
 	int err;
 
-	/* a peer's descriptor is for reading only, unless it is root's, whom no mode holds */
-	chunk->fd = sys_memfd_create("weft-arena", chunk->len,
-				     chunk->kind == ARENA_WRITE ? 0600 : 0400);
+	chunk->fd = chunk_file(chunk);
 	if (chunk->fd < 0)
 		return chunk->fd;
 	err = sys_memfd_inode(chunk->fd, inode);
 	if (!err)
 		err = sys_reserve_map((void *)chunk->base, chunk->len, chunk->fd);
+	if (!err && chunk->kind == ARENA_HUGE) {
+		err = sys_memfd_fix(chunk->fd);
+		if (err)
+			sys_reserve_again((void *)chunk->base, chunk->len);
+	}
 	if (err)
 		close(chunk->fd);
 	return err;
@@ -192,7 +207,7 @@ int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint3
 	int err;
 
 	*idx = index_free(arena);
-	chunk.len = place_find(arena, len, &slot);
+	chunk.len = place_find(arena, len, kind, &slot);
 	if (*idx == ARENA_CHUNKS || !chunk.len)
 		return -FI_ENOMEM;
 	err = arena->directory ? 0 : arena_directory_make(arena);
@@ -286,9 +301,25 @@ int arena_chunk_drop(struct arena *arena, uint32_t idx)
 	return 0;
 }
 
+int arena_chunk_lack(struct arena *arena, uint32_t idx)
+{
+	struct arena_chunk *chunk = &arena->chunks[idx];
+	int err = sys_reserve_again((void *)chunk->base, chunk->len);
+
+	if (err)
+		return err;
+	arena_chunk_retire(arena, idx);
+	chunk->left = true;
+	close(chunk->fd);
+	chunk->fd = -1;
+	return 0;
+}
+
 int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len)
 {
 	if (chunk->left)
 		return sys_reserve_clear((void *)(chunk->base + offset), len);
+	if (chunk->kind == ARENA_HUGE)
+		return -FI_EBUSY;
 	return sys_memfd_punch(chunk->fd, offset, len);
 }

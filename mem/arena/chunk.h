@@ -10,7 +10,7 @@
 #include "list.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 5u
+#define ARENA_VERSION 6u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)
@@ -40,7 +40,7 @@ struct arena_chunk {
 	bool retired;
 	/*
 	 * Left to a child: the mapping is private, over a file that both processes read and that nothing
-	 * may be stored to.
+	 * may be stored to. Of ARENA_HUGE, in the child: nothing can be accessed.
 	 */
 	bool left;
 };
@@ -198,7 +198,17 @@ void arena_chunk_leave(struct arena *arena, uint32_t idx);
  */
 int arena_chunk_drop(struct arena *arena, uint32_t idx);
 
-/* arena_chunk_punch - take pages of a chunk away; their next load or store finds zeros. 0 or -FI_E* */
+/*
+ * arena_chunk_lack - the child of a fork has nothing of a chunk of its parent; the lock is held
+ * Its addresses stay reserved until nothing in it is LIVE: what the child does with pointers that it has
+ * inherited reaches nothing else. Returns 0 or -FI_E*.
+ */
+int arena_chunk_lack(struct arena *arena, uint32_t idx);
+
+/*
+ * arena_chunk_punch - take pages of a chunk away; their next load or store finds zeros
+ * Returns 0; -FI_EBUSY of ARENA_HUGE; or another -FI_E*.
+ */
 int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len);
 
 #endif

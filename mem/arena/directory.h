@@ -23,6 +23,11 @@ enum arena_kind {
 	ARENA_READ,
 	/* load and store. Such a chunk holds nothing else than memory that was asked for so */
 	ARENA_WRITE,
+	/*
+	 * load, of huge pages of the host's pool. None of them is ever missing, since a peer that touches one that
+	 * is would end where the pool is empty: they go when all of the chunk is free
+	 */
+	ARENA_HUGE,
 	ARENA_KINDS,
 };
 

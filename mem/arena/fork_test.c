@@ -57,7 +57,7 @@ static void neither_sees_what_the_other_stores_later(void **state)
 	char byte;
 	pid_t pid;
 
-	for (int kind = 0; kind < ARENA_KINDS; kind++) {
+	for (int kind = ARENA_READ; kind <= ARENA_WRITE; kind++) {
 		char *addr = allocate(MIB, (enum arena_kind)kind);
 
 		assert_int_equal(pipe(go) | pipe(back), 0);

@@ -5,16 +5,22 @@
 #include "arena.h"
 #include "mem_ops.h"
 
+static enum arena_kind kind_of(uint64_t flags)
+{
+	if (flags & WEFT_MEM_REMOTE_WRITE)
+		return ARENA_WRITE;
+	return flags & WEFT_MEM_HUGE ? ARENA_HUGE : ARENA_READ;
+}
+
 static int mem_alloc(size_t len, size_t align, uint64_t flags, void **addr)
 {
 	struct arena *arena = arena_get();
 
-	if (!addr || flags & ~WEFT_MEM_REMOTE_WRITE)
+	if (!addr || flags & ~(WEFT_MEM_REMOTE_WRITE | WEFT_MEM_HUGE))
 		return -FI_EINVAL;
 	if (!arena)
 		return -FI_ENOMEM;
-	return arena_alloc(arena, len, align,
-			   flags & WEFT_MEM_REMOTE_WRITE ? ARENA_WRITE : ARENA_READ, addr, NULL);
+	return arena_alloc(arena, len, align, kind_of(flags), addr, NULL);
 }
 
 static int mem_free(void *addr)

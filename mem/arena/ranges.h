@@ -12,7 +12,7 @@ enum range_state {
 	RANGE_LIVE,
 	/* free, with pages */
 	RANGE_QUARANTINE,
-	/* free, without pages: never used, or PUNCHED */
+	/* free, without pages: never used, or PUNCHED; all that is free of ARENA_HUGE */
 	RANGE_PUNCHED,
 	RANGE_STATES,
 };

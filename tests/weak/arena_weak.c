@@ -47,6 +47,16 @@ int sys_memfd_create(const char *name, size_t len, mode_t mode)
 	return 5;
 }
 
+int sys_memfd_create_huge(const char *name, size_t len, mode_t mode)
+{
+	return -FI_ENOMEM;
+}
+
+int sys_memfd_fix(int fd)
+{
+	return -FI_ENOSYS;
+}
+
 int sys_memfd_inode(int fd, uint64_t *inode)
 {
 	*inode = INODE;
