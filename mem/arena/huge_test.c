@@ -12,22 +12,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "arena.h"
 
 #define SETTING "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
-#define MIB	((size_t)1 << 20)
-#define LEN	(32 * MIB)
+/* The same of folios that are smaller, in newer kernels. */
+#define SETTING_64K "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/shmem_enabled"
+#define MIB	    ((size_t)1 << 20)
+#define LEN	    (32 * MIB)
 
 static struct arena *arena;
 static char before[32];
+/* of SETTING_64K; empty: it can't be changed */
+static char before_64k[32];
 static const char *reason;
 
-static bool set(const char *word)
+static bool set(const char *path, const char *word)
 {
-	FILE *file = fopen(SETTING, "r+");
+	FILE *file = fopen(path, "r+");
 	bool done;
 
 	if (!file)
@@ -37,9 +42,9 @@ static bool set(const char *word)
 }
 
 /* The word in brackets is what holds. */
-static bool remember(void)
+static bool remember(const char *path, char word[32])
 {
-	FILE *file = fopen(SETTING, "r");
+	FILE *file = fopen(path, "r");
 	char line[128] = "";
 	const char *at;
 
@@ -47,12 +52,14 @@ static bool remember(void)
 		return false;
 	at = fgets(line, sizeof(line), file) ? strchr(line, '[') : NULL;
 	fclose(file);
-	return at && sscanf(at, "[%31[a-z_]]", before) == 1;
+	return at && sscanf(at, "[%31[a-z_]]", word) == 1;
 }
 
 static int start(void **state)
 {
-	if (!remember() || !set("advise")) {
+	if (!remember(SETTING_64K, before_64k) || !set(SETTING_64K, before_64k))
+		before_64k[0] = '\0';
+	if (!remember(SETTING, before) || !set(SETTING, "advise")) {
 		before[0] = '\0';
 		reason = strerror(errno);
 	}
@@ -62,7 +69,9 @@ static int start(void **state)
 
 static int restore(void **state)
 {
-	return !before[0] || set(before) ? 0 : -1;
+	bool done = !before_64k[0] || set(SETTING_64K, before_64k);
+
+	return (!before[0] || set(SETTING, before)) && done ? 0 : -1;
 }
 
 static bool allowed(void)
@@ -160,12 +169,47 @@ static void both_sides_of_a_fork_have_what_was_in_huge_pages(void **state)
 	assert_int_equal(arena_free(arena, addr), 0);
 }
 
+/* Returns the faults that the kernel answers when LEN bytes without pages are touched. */
+static long faults(void)
+{
+	struct rusage begin, end;
+	char *addr;
+
+	arena_trim(arena, 0);
+	assert_int_equal(getrusage(RUSAGE_SELF, &begin), 0);
+	addr = allocate();
+	assert_int_equal(getrusage(RUSAGE_SELF, &end), 0);
+	assert_int_equal(arena_free(arena, addr), 0);
+	return end.ru_minflt - begin.ru_minflt;
+}
+
+static void larger_folios_need_fewer_faults(void **state)
+{
+	long small, large;
+
+	if (!allowed())
+		skip();
+	if (!before_64k[0]) {
+		printf("this kernel gives shared memory no folios of 64 KiB\n");
+		skip();
+	}
+	assert_true(set(SETTING, "never"));
+	assert_true(set(SETTING_64K, "never"));
+	small = faults();
+	assert_true(set(SETTING_64K, "advise"));
+	large = faults();
+	assert_true(set(SETTING, "advise"));
+	print_message("%ld faults, of folios %ld\n", small, large);
+	assert_in_range(large, 1, small / 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_arena_has_huge_pages_where_the_host_gives_them),
 		cmocka_unit_test(a_part_of_a_huge_page_goes_alone),
 		cmocka_unit_test(both_sides_of_a_fork_have_what_was_in_huge_pages),
+		cmocka_unit_test(larger_folios_need_fewer_faults),
 	};
 
 	return cmocka_run_group_tests(tests, start, restore);
