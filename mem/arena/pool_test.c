@@ -264,12 +264,12 @@ static void a_peer_trusts_no_page_that_may_go(void **state)
 }
 
 /* In a child: the parent is the peer. Returns 0, or what is wrong. */
-static int read_parent(uint32_t fd, const uint8_t *nonce, uint64_t at)
+static int read_parent(const struct arena_peer_id *parent, uint64_t at)
 {
 	struct arena_reader reader;
 	const char *mapped;
 
-	if (arena_reader_open(&reader, (uint32_t)getppid(), fd, nonce))
+	if (arena_reader_open(&reader, parent))
 		return 1;
 	mapped = arena_reader_find(&reader, at, LEN, false);
 	if (!mapped || arena_reader_find(&reader, at, LEN, true))
@@ -283,8 +283,7 @@ static int read_parent(uint32_t fd, const uint8_t *nonce, uint64_t at)
 
 static void a_peer_loads_from_it(void **state)
 {
-	uint8_t nonce[ARENA_NONCE];
-	uint32_t fd;
+	struct arena_peer_id us = { .process = state, .pid = (uint32_t)getpid() };
 	char *addr;
 	pid_t pid;
 
@@ -292,10 +291,10 @@ static void a_peer_loads_from_it(void **state)
 		skip();
 	addr = allocate(LEN);
 	memset(addr, 7, LEN);
-	assert_true(arena_directory_at(arena, &fd, nonce));
+	assert_true(arena_directory_at(arena, &us.fd, us.nonce));
 	pid = fork_child();
 	if (!pid)
-		_exit(read_parent(fd, nonce, (uintptr_t)addr));
+		_exit(read_parent(&us, (uintptr_t)addr));
 	assert_int_equal(child_says(pid), 0);
 	assert_int_equal(ops->free(addr), 0);
 }

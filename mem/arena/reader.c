@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Mapping a peer's chunks. */
-#include <unistd.h>
+/* Reading a peer's chunks. */
 #include <rdma/fi_errno.h>
-#include "memfd.h"
 #include "reader.h"
 
-struct arena_stale {
-	struct arena_stale *next;
-	char *addr;
-	uint64_t len;
+struct arena_held {
+	struct arena_held *next;
+	struct arena_peer_chunk *chunk;
 };
+
+/* Entries that there is room for at first. */
+#define ROOM_MIN 16u
 
 static uint32_t entry_cnt(const struct arena_reader *reader)
 {
@@ -18,145 +18,114 @@ static uint32_t entry_cnt(const struct arena_reader *reader)
 	return cnt <= ARENA_CHUNKS ? cnt : ARENA_CHUNKS;
 }
 
-static int directory_map(int fd, const uint8_t nonce[ARENA_NONCE], void **addr)
+/* Makes room for the mapping of a chunk. Returns false if there is no memory. */
+static bool room_make(struct arena_reader *reader, uint32_t chunk)
 {
-	struct arena_directory_head head;
-	int err = sys_memfd_map(fd, sizeof(struct arena_directory), 0, addr);
+	uint32_t room = reader->room ? reader->room : ROOM_MIN;
+	struct arena_mapping *maps;
 
-	if (err)
-		return err;
-	memcpy(&head, *addr, sizeof(head));
-	if (head.magic == ARENA_MAGIC && head.layout == ARENA_LAYOUT &&
-	    !memcmp(head.nonce, nonce, ARENA_NONCE))
-		return 0;
-	sys_memfd_unmap(*addr, sizeof(struct arena_directory));
-	return -FI_ENOENT;
+	if (likely(chunk < reader->room))
+		return true;
+	while (room <= chunk)
+		room *= 2;
+	maps = platform_alloc(room * sizeof(*maps));
+	if (!maps)
+		return false;
+	if (reader->room)
+		memcpy(maps, reader->maps, reader->room * sizeof(*maps));
+	platform_free(reader->maps);
+	reader->maps = maps;
+	reader->room = room;
+	return true;
 }
 
-int arena_reader_open(struct arena_reader *reader, uint32_t pid, uint32_t fd,
-		      const uint8_t nonce[ARENA_NONCE])
+int arena_reader_open(struct arena_reader *reader, const struct arena_peer_id *id)
 {
-	struct arena_mapping *maps;
-	void *addr;
-	int err, opened;
+	struct arena_reader made = { .room = 0 };
+	int err;
 
-	if (!pid || pid > INT32_MAX || fd > INT32_MAX)
-		return -FI_EINVAL;
-	opened = sys_memfd_open((pid_t)pid, (int)fd, false);
-	if (opened < 0)
-		return opened;
-	err = directory_map(opened, nonce, &addr);
-	close(opened);
-	if (err)
-		return err;
-	maps = platform_alloc(ARENA_CHUNKS * sizeof(*maps));
-	if (!maps) {
-		sys_memfd_unmap(addr, sizeof(struct arena_directory));
+	if (!room_make(&made, 0))
 		return -FI_ENOMEM;
+	err = arena_peer_get(id, &made.peer);
+	if (err) {
+		platform_free(made.maps);
+		return err;
 	}
-	*reader = (struct arena_reader){ .directory = addr, .pid = pid, .maps = maps };
+	made.directory = made.peer->directory;
+	*reader = made;
 	return 0;
 }
 
-/* Unmaps what was kept for those who may have used it. */
+static void held_end(struct arena_held *held)
+{
+	arena_peer_unmap(held->chunk);
+	platform_free(held);
+}
+
+/* Lets go of what was kept for those who may have used it. */
 static void stale_end(struct arena_reader *reader)
 {
-	struct arena_stale *stale;
+	struct arena_held *held;
 
-	while ((stale = reader->stale)) {
-		reader->stale = stale->next;
-		sys_memfd_unmap(stale->addr, stale->len);
-		platform_free(stale);
+	while ((held = reader->stale)) {
+		reader->stale = held->next;
+		held_end(held);
 	}
 }
 
 void arena_reader_close(struct arena_reader *reader)
 {
+	if (!reader->peer)
+		return;
 	for (uint32_t i = 0; i < reader->cnt; i++)
-		sys_memfd_unmap(reader->maps[i].addr, reader->maps[i].len);
+		if (reader->maps[i].held)
+			held_end(reader->maps[i].held);
 	stale_end(reader);
 	platform_free(reader->maps);
-	sys_memfd_unmap((void *)(uintptr_t)reader->directory, sizeof(*reader->directory));
+	arena_peer_put(reader->peer);
 	*reader = (struct arena_reader){ .cnt = 0 };
 }
 
 static uint64_t entry_serial(const struct arena_reader *reader, uint32_t chunk)
 {
-	/* A:arena.serial  before the entry; pairs R:arena.serial */
-	return atomic_load_explicit(&reader->directory->entries[chunk].serial,
-				    memory_order_acquire);
+	return arena_peer_serial(reader->directory, chunk);
 }
 
-/* The chunk of a mapping is no more: it is kept until nobody uses it. Returns false: it stays mapped for now, since there is no memory. */
-static bool mapping_end(struct arena_reader *reader, struct arena_mapping *map)
+/* The chunk of a mapping is no more: it is kept until nobody uses it. */
+static void mapping_end(struct arena_reader *reader, struct arena_mapping *map)
 {
-	struct arena_stale *stale;
-
-	if (map->addr) {
-		stale = platform_alloc(sizeof(*stale));
-		if (!stale)
-			return false;
-		*stale = (struct arena_stale){ reader->stale, map->addr, map->len };
-		reader->stale = stale;
+	if (map->held) {
+		map->held->next = reader->stale;
+		reader->stale = map->held;
 	}
 	*map = (struct arena_mapping){ .addr = NULL };
-	return true;
-}
-
-/* Opens what the entry says. Returns the descriptor if it is that file, or -FI_E*. */
-static int entry_open(uint32_t pid, const struct arena_entry *entry, bool writable)
-{
-	uint32_t fd = *(const volatile uint32_t *)&entry->fd;
-	uint64_t inode;
-	int err, opened;
-
-	if (fd > INT32_MAX)
-		return -FI_EINVAL;
-	opened = sys_memfd_open((pid_t)pid, (int)fd, writable);
-	if (opened < 0)
-		return opened;
-	err = sys_memfd_inode(opened, &inode);
-	if (!err && inode != *(const volatile uint64_t *)&entry->inode)
-		err = -FI_ENOENT;
-	if (!err && writable)
-		err = sys_memfd_is_writable((pid_t)pid, (int)fd, inode);
-	if (!err)
-		return opened;
-	close(opened);
-	return err;
 }
 
 /* Maps what the entry says. Returns 0; -FI_EAGAIN: it is another chunk's by now; or -FI_E*. */
 static int mapping_open(struct arena_reader *reader, uint32_t chunk, uint64_t serial,
 			struct arena_mapping *map)
 {
-	const struct arena_entry *entry = &reader->directory->entries[chunk];
-	struct arena_mapping made = { .serial = serial };
-	void *addr = NULL;
-	int err, opened;
+	struct arena_held *held = platform_alloc(sizeof(*held));
+	const struct arena_peer_chunk *mapped;
+	int err;
 
-	made.base = *(const volatile uint64_t *)&entry->base;
-	made.len = *(const volatile uint64_t *)&entry->len;
-	made.writable = *(const volatile uint32_t *)&entry->kind == ARENA_WRITE;
-	if (!made.len || made.len > SIZE_MAX)
-		return -FI_EINVAL;
-	opened = entry_open(reader->pid, entry, made.writable);
-	err = opened < 0 ? opened
-			 : sys_memfd_map(opened, (size_t)made.len,
-					 made.writable ? SYS_MEMFD_WRITE : 0, &addr);
-	if (opened >= 0)
-		close(opened);
-	/* F:arena.serial  the entry before its serial is read again; pairs F:arena.serial */
-	platform_fence_acquire();
-	if (entry_serial(reader, chunk) != serial) {
-		sys_memfd_unmap(addr, made.len);
-		return -FI_EAGAIN;
-	}
-	if (err)
+	if (!held)
+		return -FI_ENOMEM;
+	err = arena_peer_map(reader->peer, chunk, serial, &held->chunk);
+	if (err) {
+		platform_free(held);
 		return err;
-	made.addr = addr;
-	made.number = ++reader->number;
-	*map = made;
+	}
+	mapped = held->chunk;
+	*map = (struct arena_mapping){
+		.addr = mapped->addr,
+		.base = mapped->base,
+		.len = mapped->len,
+		.serial = serial,
+		.number = ++reader->number,
+		.held = held,
+		.writable = mapped->writable,
+	};
 	return 0;
 }
 
@@ -167,13 +136,16 @@ static const struct arena_mapping *mapping_of(struct arena_reader *reader, uint3
 	uint64_t serial;
 	int err;
 
-	if (chunk >= ARENA_CHUNKS || (chunk >= reader->cnt && chunk >= entry_cnt(reader)))
+	if (chunk >= ARENA_CHUNKS || (chunk >= reader->cnt && chunk >= entry_cnt(reader)) ||
+	    !room_make(reader, chunk))
 		return NULL;
 	map = &reader->maps[chunk];
 	serial = entry_serial(reader, chunk);
 	if (likely(map->serial == serial && (map->addr || map->refused)))
 		return map->addr ? map : NULL;
-	if ((map->serial != serial && !mapping_end(reader, map)) || !serial)
+	if (map->serial != serial)
+		mapping_end(reader, map);
+	if (!serial)
 		return NULL;
 	err = mapping_open(reader, chunk, serial, map);
 	if (!err) {
@@ -221,11 +193,11 @@ void *arena_reader_at(struct arena_reader *reader, uint32_t chunk, uint64_t offs
 /* Returns true if the peer says that it has the address in that chunk. */
 static bool entry_has(const struct arena_reader *reader, uint32_t chunk, uint64_t addr)
 {
-	const struct arena_mapping *map = &reader->maps[chunk];
+	const struct arena_mapping *map = chunk < reader->cnt ? &reader->maps[chunk] : NULL;
 	const struct arena_entry *entry = &reader->directory->entries[chunk];
 	uint64_t serial = entry_serial(reader, chunk);
 
-	if (map->addr && map->serial == serial)
+	if (map && map->addr && map->serial == serial)
 		return addr - map->base < map->len;
 	return serial && addr - *(const volatile uint64_t *)&entry->base <
 				 *(const volatile uint64_t *)&entry->len;

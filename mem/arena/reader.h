@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer's arena: its directory, mapped, and those of its chunks that were needed so far. What a chunk
- * maps stays mapped until the reader is closed, or tidied when the chunk is no more. The contents of both are not
+ * Reading a peer's arena: which of its chunks are in use here, and where they are mapped. A chunk that is
+ * used stays mapped until the reader is closed, or tidied when the chunk is no more. The mappings themselves
+ * are the process's, one for all readers of that arena (peer_maps.h), so that a reader is small and any number of
+ * connections to a process cost what one does. What is mapped is not
  * trusted: a faulty owner can make us read or write other bytes of its own chunks, and nothing else. Loads
  * and stores of a chunk do not fault as long as there is memory.
  *
- * One thread at a time uses a reader.
+ * One thread at a time uses a reader; those of different readers need nothing of each other.
  */
 #ifndef WEFT_MEM_READER_H
 #define WEFT_MEM_READER_H
 
-#include "directory.h"
+#include "peer_maps.h"
 
-/* A chunk of the peer. */
+/* A chunk that is mapped, until nobody uses it. */
+struct arena_held;
+
+/* A chunk of the peer. Its first four are those of the chunk as all have it mapped (peer_maps.h). */
 struct arena_mapping {
 	/* NULL: not mapped yet */
 	char *addr;
@@ -23,19 +28,19 @@ struct arena_mapping {
 	uint64_t serial;
 	/* no two mappings of a reader have the same one */
 	uint64_t number;
+	/* NULL as addr is */
+	struct arena_held *held;
 	/* we may store */
 	bool writable;
 	/* it can't be mapped: it is not tried again */
 	bool refused;
 };
 
-/* What was mapped of a chunk that is no more. */
-struct arena_stale;
-
 struct arena_reader {
+	/* with a reference; NULL: closed */
+	struct arena_peer *peer;
+	/* the peer's */
 	const struct arena_directory *directory;
-	/* number of the owner in our /proc */
-	uint32_t pid;
 	/* entries of maps in use */
 	uint32_t cnt;
 	/* index of the chunk that was found last by an address */
@@ -45,22 +50,25 @@ struct arena_reader {
 	/* head.dropped when the mappings were compared with it last */
 	uint32_t dropped;
 	/* what the caller may still use, until arena_reader_tidy() */
-	struct arena_stale *stale;
-	/* ARENA_CHUNKS of them, or NULL */
+	struct arena_held *stale;
+	/* by index of the chunk */
 	struct arena_mapping *maps;
+	/* entries of maps that there are; 0 if it is closed */
+	uint32_t room;
 };
 
 /*
- * arena_reader_open - map the directory of a process
- * @pid, @fd: the process in our /proc, and its descriptor
- * @nonce:    of the directory
+ * arena_reader_open - begin to read the arena of a process; its directory is mapped, unless another reader
+ * has it
  * Returns 0; -FI_EPERM or -FI_EACCES without the right; -FI_ENOENT: nothing of that kind is there;
  * or another -FI_E*.
  */
-int arena_reader_open(struct arena_reader *reader, uint32_t pid, uint32_t fd,
-		      const uint8_t nonce[ARENA_NONCE]);
+int arena_reader_open(struct arena_reader *reader, const struct arena_peer_id *id);
 
-/* arena_reader_close - unmap all of it; without effect on one that is zero */
+/*
+ * arena_reader_close - let go of all of it, which unmaps what no other reader has; without effect on one that
+ * is zero
+ */
 void arena_reader_close(struct arena_reader *reader);
 
 /*
@@ -98,7 +106,7 @@ uint64_t arena_reader_map_until(struct arena_reader *reader, uint64_t serial);
 bool arena_reader_valid(const struct arena_reader *reader, uint32_t chunk, uint64_t number);
 
 /*
- * arena_reader_tidy - unmap chunks that are no more; cheap where there are none
+ * arena_reader_tidy - let go of chunks that are no more; cheap where there are none
  * The caller uses nothing that is mapped, but for what it asks for again or arena_reader_valid() allows.
  */
 void arena_reader_tidy(struct arena_reader *reader);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A peer's arena, mapped: the child of a fork has one, this process reads it. */
+/*
+ * Tests of reading a peer's arena: the child of a fork has one, and this process, which has none, maps it once
+ * for all of its readers.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,12 +28,14 @@
 #include "memfd.h"
 #include "reader.h"
 
-#define LEN ((size_t)1 << 20)
+#define LEN	((size_t)1 << 20)
+#define THREADS 4
+#define ROUNDS	200
+#define FORKS	20
 
 /* What the owner tells of itself. */
 struct told {
-	uint32_t pid, fd;
-	uint8_t nonce[ARENA_NONCE];
+	struct arena_peer_id id;
 	struct arena_place read, write;
 	uint64_t read_addr;
 	/* of the chunks */
@@ -59,7 +65,7 @@ static void *chunk_anew(struct arena *arena, void *addr)
 static void owner_run(int in, int out)
 {
 	struct arena *arena = arena_get();
-	struct told told = { .pid = (uint32_t)getpid() };
+	struct told told = { .id.pid = (uint32_t)getpid() };
 	unsigned char *read_addr, *write_addr;
 	void *addr;
 	char command;
@@ -71,8 +77,8 @@ static void owner_run(int in, int out)
 	if (arena_alloc(arena, LEN, 1, ARENA_WRITE, &addr, NULL))
 		_exit(1);
 	write_addr = addr;
-	told.fd = (uint32_t)arena->directory_fd;
-	memcpy(told.nonce, arena->directory->head.nonce, ARENA_NONCE);
+	told.id.fd = (uint32_t)arena->directory_fd;
+	memcpy(told.id.nonce, arena->directory->head.nonce, ARENA_NONCE);
 	told.read_addr = (uintptr_t)read_addr;
 	if (!arena_find(arena, read_addr, LEN, &told.read) ||
 	    !arena_find(arena, write_addr, LEN, &told.write))
@@ -109,7 +115,10 @@ static int owner_start(void **state)
 	o->to = to[1];
 	o->from = from[0];
 	*state = o;
-	return read(o->from, &o->told, sizeof(o->told)) == sizeof(o->told) ? 0 : -1;
+	if (read(o->from, &o->told, sizeof(o->told)) != sizeof(o->told))
+		return -1;
+	o->told.id.process = o;
+	return 0;
 }
 
 static int owner_end(void **state)
@@ -117,7 +126,10 @@ static int owner_end(void **state)
 	struct owner *o = *state;
 	int status;
 
-	if (write(o->to, "q", 1) != 1 || waitpid(o->pid, &status, 0) != o->pid)
+	/* it may have ended already */
+	signal(SIGPIPE, SIG_IGN);
+	if ((write(o->to, "q", 1) != 1 && errno != EPIPE) ||
+	    waitpid(o->pid, &status, 0) != o->pid)
 		return -1;
 	close(o->to);
 	close(o->from);
@@ -136,7 +148,21 @@ static unsigned char owner_ask(struct owner *o, char command)
 
 static void open_reader(const struct owner *o, struct arena_reader *reader)
 {
-	assert_int_equal(arena_reader_open(reader, o->told.pid, o->told.fd, o->told.nonce), 0);
+	assert_int_equal(arena_reader_open(reader, &o->told.id), 0);
+}
+
+/* Returns the mappings of arenas' directories and chunks that this process has. */
+static int mapping_cnt(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	int cnt = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		cnt += strstr(line, "memfd:weft-") != NULL;
+	fclose(maps);
+	return cnt;
 }
 
 static void a_peer_loads_and_stores(void **state)
@@ -240,20 +266,228 @@ static void a_chunk_is_not_taken_for_the_one_before_it(void **state)
 	arena_reader_close(&reader);
 }
 
+static void two_readers_of_an_owner_are_one(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_reader first, second;
+	unsigned char *addr;
+
+	open_reader(o, &first);
+	open_reader(o, &second);
+	assert_ptr_equal(first.directory, second.directory);
+	assert_int_equal(mapping_cnt(), 1);
+	addr = arena_reader_at(&first, t->read.chunk, t->read.offset, LEN, false);
+	assert_non_null(addr);
+	assert_ptr_equal(arena_reader_find(&second, t->read_addr, LEN, false), addr);
+	assert_int_equal(mapping_cnt(), 2);
+	arena_reader_close(&first);
+	assert_int_equal(mapping_cnt(), 2);
+	assert_int_equal(addr[0], 17);
+	assert_ptr_equal(arena_reader_find(&second, t->read_addr, LEN, false), addr);
+	arena_reader_close(&second);
+	assert_int_equal(mapping_cnt(), 0);
+}
+
+static void a_chunk_that_ended_is_kept_for_those_who_read_it(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_reader first, second;
+	unsigned char *before, *after;
+	uint64_t addr;
+
+	open_reader(o, &first);
+	open_reader(o, &second);
+	before = arena_reader_at(&first, t->write.chunk, t->write.offset, LEN, true);
+	assert_non_null(before);
+	addr = first.maps[t->write.chunk].base + t->write.offset;
+	assert_ptr_equal(arena_reader_find(&second, addr, LEN, true), before);
+	assert_int_equal(owner_ask(o, 'f'), 77);
+	arena_reader_tidy(&first);
+	assert_int_equal(mapping_cnt(), 2);
+	after = arena_reader_find(&first, addr, LEN, true);
+	assert_non_null(after);
+	assert_int_equal(after[0], 77);
+	assert_int_equal(mapping_cnt(), 3);
+	/* the second one may still be using what it has found, which is nobody's */
+	before[0] = 5;
+	assert_int_equal(after[0], 77);
+	assert_ptr_equal(arena_reader_find(&second, addr, LEN, true), after);
+	arena_reader_tidy(&second);
+	assert_int_equal(mapping_cnt(), 2);
+	arena_reader_close(&second);
+	assert_int_equal(after[0], 77);
+	arena_reader_close(&first);
+	assert_int_equal(mapping_cnt(), 0);
+}
+
+/* A number that is another process's by now, or that of two processes that say the same of themselves. */
+static void processes_are_not_taken_for_each_other(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_peer_id id = t->id;
+	struct arena_reader first, second;
+
+	open_reader(o, &first);
+	id.process = &id;
+	assert_int_equal(arena_reader_open(&second, &id), 0);
+	assert_ptr_not_equal(first.directory, second.directory);
+	assert_ptr_not_equal(arena_reader_find(&first, t->read_addr, LEN, false),
+			     arena_reader_find(&second, t->read_addr, LEN, false));
+	arena_reader_close(&second);
+	id = t->id;
+	id.nonce[0]++;
+	assert_int_equal(arena_reader_open(&second, &id), -FI_ENOENT);
+	arena_reader_close(&first);
+}
+
+static void an_owner_that_has_ended_is_read_until_the_last_closes(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_reader first, second;
+	const unsigned char *addr;
+	siginfo_t info;
+
+	open_reader(o, &first);
+	open_reader(o, &second);
+	addr = arena_reader_find(&first, t->read_addr, LEN, false);
+	assert_int_equal(write(o->to, "q", 1), 1);
+	assert_int_equal(waitid(P_PID, (id_t)o->pid, &info, WEXITED | WNOWAIT), 0);
+	/* what is mapped is there for both; what is not can't be had any more */
+	assert_ptr_equal(arena_reader_find(&second, t->read_addr, LEN, false), addr);
+	assert_null(arena_reader_at(&second, t->write.chunk, t->write.offset, 1, true));
+	arena_reader_close(&first);
+	assert_int_equal(addr[LEN - 1], 17);
+	arena_reader_close(&second);
+	assert_int_equal(mapping_cnt(), 0);
+}
+
+/* The threads that read go on. */
+static _Atomic bool going;
+
+/* Reads all there is, again and again. What is found is whole, whoever maps it or lets go of it meanwhile. */
+static void *read_rounds(void *arg)
+{
+	const struct owner *o = arg;
+	const struct told *t = &o->told;
+
+	for (int round = 0; round < ROUNDS || atomic_load(&going); round++) {
+		struct arena_reader reader;
+		const unsigned char *addr;
+
+		if (arena_reader_open(&reader, &t->id))
+			return "not opened";
+		addr = arena_reader_find(&reader, t->read_addr, LEN, false);
+		if (!addr || addr[0] != 17 || addr[LEN - 1] != 17)
+			return "not found";
+		addr = arena_reader_at(&reader, t->write.chunk, t->write.offset, LEN, true);
+		if (addr && addr[1] != 0 && addr[1] != 77)
+			return "another chunk's";
+		arena_reader_tidy(&reader);
+		arena_reader_close(&reader);
+	}
+	return NULL;
+}
+
+static void start_threads(struct owner *o, pthread_t threads[THREADS])
+{
+	atomic_store(&going, true);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_rounds, o), 0);
+}
+
+static void join_threads(pthread_t threads[THREADS])
+{
+	void *fault;
+
+	atomic_store(&going, false);
+	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], &fault), 0);
+		if (fault)
+			fail_msg("%s", (const char *)fault);
+	}
+	assert_int_equal(mapping_cnt(), 0);
+}
+
+static void threads_share_what_is_mapped(void **state)
+{
+	struct owner *o = *state;
+	pthread_t threads[THREADS];
+
+	start_threads(o, threads);
+	for (int i = 0; i < 4; i++)
+		owner_ask(o, 'f');
+	join_threads(threads);
+}
+
+/* Returns 0 if the child of a fork has the parent's reader, and can open and close others. */
+static int read_as_child(const struct owner *o, struct arena_reader *parents)
+{
+	const struct told *t = &o->told;
+	const unsigned char *addr = arena_reader_find(parents, t->read_addr, LEN, false);
+	struct arena_reader reader;
+
+	alarm(60);
+	if (!addr || addr[0] != 17 || arena_reader_open(&reader, &t->id))
+		return 1;
+	if (arena_reader_find(&reader, t->read_addr, LEN, false) != addr)
+		return 2;
+	arena_reader_close(&reader);
+	arena_reader_close(parents);
+	return 0;
+}
+
+static void children_of_forks_find_readers_whole(void **state)
+{
+	struct owner *o = *state;
+	const struct told *t = &o->told;
+	struct arena_reader reader;
+	pthread_t threads[THREADS];
+	const unsigned char *addr;
+
+	arena_peers_watch();
+	open_reader(o, &reader);
+	addr = arena_reader_find(&reader, t->read_addr, LEN, false);
+	start_threads(o, threads);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t pid = fork();
+		int status;
+
+		assert_true(pid >= 0);
+		if (!pid)
+			_exit(read_as_child(o, &reader));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(addr[0], 17);
+	arena_reader_close(&reader);
+	join_threads(threads);
+}
+
 static void only_that_directory_is_opened(void **state)
 {
 	struct owner *o = *state;
 	const struct told *t = &o->told;
-	uint8_t other[ARENA_NONCE] = { 0 };
 	struct arena_reader reader;
+	struct arena_peer_id id = t->id;
 
-	assert_int_equal(arena_reader_open(&reader, t->pid, t->fd, other), -FI_ENOENT);
-	assert_int_equal(arena_reader_open(&reader, t->pid, (uint32_t)t->read_fd, t->nonce),
-			 -FI_ENOENT);
-	assert_int_equal(arena_reader_open(&reader, t->pid, 0, t->nonce), -FI_EINVAL);
-	assert_int_equal(arena_reader_open(&reader, 0, t->fd, t->nonce), -FI_EINVAL);
-	assert_true(arena_reader_open(&reader, t->pid, UINT32_MAX, t->nonce) < 0);
-	assert_true(arena_reader_open(&reader, UINT32_MAX, t->fd, t->nonce) < 0);
+	id.nonce[0]++;
+	assert_int_equal(arena_reader_open(&reader, &id), -FI_ENOENT);
+	id = t->id;
+	id.fd = (uint32_t)t->read_fd;
+	assert_int_equal(arena_reader_open(&reader, &id), -FI_ENOENT);
+	id.fd = 0;
+	assert_int_equal(arena_reader_open(&reader, &id), -FI_EINVAL);
+	id.fd = UINT32_MAX;
+	assert_true(arena_reader_open(&reader, &id) < 0);
+	id = t->id;
+	id.pid = 0;
+	assert_int_equal(arena_reader_open(&reader, &id), -FI_EINVAL);
+	id.pid = UINT32_MAX;
+	assert_true(arena_reader_open(&reader, &id) < 0);
 }
 
 static void lack_of_descriptors_passes(void **state)
@@ -263,7 +497,7 @@ static void lack_of_descriptors_passes(void **state)
 	struct arena_reader reader;
 
 	sys_fault_set(SYS_CALL_OPEN_FD, FI_EMFILE, 0, 0);
-	assert_int_equal(arena_reader_open(&reader, t->pid, t->fd, t->nonce), -FI_EMFILE);
+	assert_int_equal(arena_reader_open(&reader, &t->id), -FI_EMFILE);
 	sys_fault_clear();
 	open_reader(o, &reader);
 	sys_fault_set(SYS_CALL_OPEN_FD, FI_EMFILE, 0, 0);
@@ -321,9 +555,9 @@ static int rob(const struct told *t, int read_only, int path_only)
 		return 3;
 	if (ftruncate(read_only, 0) == 0 || fchmod(read_only, 0666) == 0)
 		return 4;
-	if (reaches_owner(t->pid))
+	if (reaches_owner(t->id.pid))
 		return 6;
-	return arena_reader_open(&reader, t->pid, t->fd, t->nonce) < 0 ? 0 : 5;
+	return arena_reader_open(&reader, &t->id) < 0 ? 0 : 5;
 }
 
 static void another_user_gets_nothing(void **state)
@@ -336,9 +570,9 @@ static void another_user_gets_nothing(void **state)
 
 	if (getuid())
 		skip();
-	snprintf(path, sizeof(path), "/proc/%u/fd/%d", t->pid, t->read_fd);
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", t->id.pid, t->read_fd);
 	read_only = open(path, O_RDONLY);
-	snprintf(path, sizeof(path), "/proc/%u/fd/%d", t->pid, t->write_fd);
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", t->id.pid, t->write_fd);
 	path_only = open(path, O_PATH);
 	assert_true(read_only >= 0 && path_only >= 0);
 	pid = fork();
@@ -360,6 +594,12 @@ int main(void)
 		owner_test(places_outside_are_refused),
 		owner_test(a_retired_chunk_is_refused),
 		owner_test(a_chunk_is_not_taken_for_the_one_before_it),
+		owner_test(two_readers_of_an_owner_are_one),
+		owner_test(a_chunk_that_ended_is_kept_for_those_who_read_it),
+		owner_test(processes_are_not_taken_for_each_other),
+		owner_test(an_owner_that_has_ended_is_read_until_the_last_closes),
+		owner_test(threads_share_what_is_mapped),
+		owner_test(children_of_forks_find_readers_whole),
 		owner_test(only_that_directory_is_opened),
 		owner_test(lack_of_descriptors_passes),
 		owner_test(another_user_gets_nothing),

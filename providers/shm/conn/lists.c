@@ -5,6 +5,7 @@
  */
 #include "conn.h"
 #include "lists.h"
+#include "peer_maps.h"
 
 /*
  * Protects the list of endpoints and their lists of connections, for forks. Rank 3, nothing is
@@ -65,6 +66,7 @@ void pshm_fork_watch(void)
 {
 	pshm_process_watch();
 	pshm_inboxes_watch();
+	arena_peers_watch();
 	platform_fork_watch(&fork_watcher);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Tests of payload in the arena between two processes, when one of them is killed or stopped while
- * it is lent or read. What the program stores there afterwards is never reported as a success.
+ * it is lent or read. What the program stores there afterwards is never reported as a success. And of many
+ * endpoints that read one process's arena, which is mapped once for them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -21,6 +24,7 @@
 #define LEN    (1u << 20)
 #define ROUNDS 10u
 #define CANARY 0xee
+#define MANY   64u
 
 static struct mock us;
 static unsigned char *from;
@@ -106,6 +110,73 @@ static void sender_that_is_killed_leaves_the_whole_payload_or_none(void **state)
 		free(us.room);
 		us.room = NULL;
 	}
+}
+
+/* Sends to each endpoint that connects, until that has read what is lent. */
+static int sender_to_many_body(struct mock *m)
+{
+	unsigned char *buf = in_arena(LEN);
+
+	mock_pattern(buf, LEN, MOCK_BIG);
+	for (unsigned int i = 0; i < MANY; i++) {
+		uint64_t lent = 0;
+
+		mock_until(m, NULL, m->ups > (int)i);
+		while (!lent) {
+			mock_sendv(m->conn, MOCK_BIG, buf, LEN, 1, &op);
+			lent = !list_empty(&pshm_conn_of(m->conn)->lent);
+			mock_until(m, NULL, op.done);
+		}
+		atomic_fetch_add(&board->written, lent);
+	}
+	mock_until(m, NULL, atomic_load(&board->go));
+	return 0;
+}
+
+/* Returns the mappings of arenas that this process has. */
+static unsigned int mapping_cnt(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned int cnt = 0;
+	char line[512];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		cnt += strstr(line, "memfd:weft-arena") != NULL;
+	fclose(maps);
+	return cnt;
+}
+
+/* This process has no arena yet: see above. */
+static void many_endpoints_map_a_peer_once(void **state)
+{
+	struct mock *many = calloc(MANY, sizeof(*many));
+
+	assert_non_null(many);
+	memset(board, 0, sizeof(*board));
+	mock_child_start(NULL, sender_to_many_body);
+	for (unsigned int i = 0; i < MANY; i++) {
+		mock_open(&many[i]);
+		receive_into_room(&many[i]);
+		mock_connected(&many[i], NULL, &board->child);
+		mock_until(&many[i], NULL, ({
+			mock_sweep(&many[i], NULL);
+			atomic_load(&board->written) > i;
+		}));
+		assert_false(many[i].garbled);
+		assert_non_null(pshm_conn_of(many[i].conn)->arena);
+		/* the directory, and a chunk */
+		assert_int_equal(mapping_cnt(), 2);
+	}
+	for (unsigned int i = 0; i < MANY; i++) {
+		assert_int_equal(mapping_cnt(), 2);
+		mock_close(&many[i]);
+		free(many[i].room);
+	}
+	assert_int_equal(mapping_cnt(), 0);
+	atomic_store(&board->go, 1);
+	mock_child_ended(0);
+	free(many);
 }
 
 static int receiver_body(struct mock *m)
@@ -274,6 +345,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sender_that_is_killed_leaves_the_whole_payload_or_none),
+		TEST(many_endpoints_map_a_peer_once),
 		TEST(receiver_that_is_killed_harms_nobody),
 		TEST(receiver_that_is_stopped_reports_no_byte_that_came_later),
 		TEST(receiver_that_is_stopped_in_a_packet_drops_it),

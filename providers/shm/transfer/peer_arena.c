@@ -42,22 +42,23 @@ bool pshm_peer_shows_arena(const struct pshm_conn *conn)
 				    memory_order_acquire);
 }
 
-/* Maps the peer's directory. Returns false if it has none, or none that we may open. */
+/* Begins to read the peer's arena. Returns false if it has none, or none that we may open. */
 static bool peer_arena_open(struct pshm_conn *conn)
 {
 	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
-	struct pshm_shown shown;
+	struct arena_peer_id id = { .process = conn->process, .pid = conn->process->pid };
 	struct arena_reader *arena;
 	int err;
 
 	if (!pshm_peer_shows_arena(conn))
 		return false;
-	memcpy(&shown, theirs, sizeof(shown));
+	id.fd = *(const volatile uint32_t *)&theirs->arena_fd;
+	memcpy(id.nonce, theirs->arena_nonce, ARENA_NONCE);
 	arena = platform_alloc(sizeof(*arena));
 	if (!arena)
 		return false;
-	err = arena_reader_open(arena, conn->process->pid, shown.arena_fd, shown.arena_nonce);
-	/* what was opened is that process's if the process is still the same */
+	err = arena_reader_open(arena, &id);
+	/* what was opened, now or before, is that process's if the process is still the same */
 	if (!err && pshm_process_dead(conn->process)) {
 		arena_reader_close(arena);
 		err = -FI_ECONNRESET;

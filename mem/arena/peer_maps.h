@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The arena of another process as this one has it mapped: its directory, and those of its chunks that
+ * somebody here reads, each once, whatever number of readers (reader.h) they have. Their contents are
+ * not trusted. Any thread; nothing here is on the path of a message, since a reader keeps what it
+ * needs of the chunks that it holds.
+ */
+#ifndef WEFT_MEM_PEER_MAPS_H
+#define WEFT_MEM_PEER_MAPS_H
+
+#include "directory.h"
+#include "list.h"
+
+/* Lists of chunks, by index. */
+#define ARENA_PEER_LISTS 64u
+
+/* Which arena. */
+struct arena_peer_id {
+	/*
+	 * stands for the process, and for no other one while a reader of it is open. Its number does
+	 * not: that is given to another process once it has ended
+	 */
+	const void *process;
+	/* number of the process in our /proc */
+	uint32_t pid;
+	/* of the directory, in the process */
+	uint32_t fd;
+	/* of the directory: a process has an arena for each library that made one */
+	uint8_t nonce[ARENA_NONCE];
+};
+
+/* A chunk, mapped. Nothing of it changes but the first two. */
+struct arena_peer_chunk {
+	/* in arena_peer.chunks */
+	struct list link;
+	/* readers that hold it */
+	uint32_t refs;
+	uint32_t idx;
+	/* of the chunk that is mapped: the entry may be another one's by now */
+	uint64_t serial;
+	char *addr;
+	/* in the owner */
+	uint64_t base;
+	uint64_t len;
+	/* we may store */
+	bool writable;
+};
+
+struct arena_peer {
+	/* in the list of all */
+	struct list link;
+	/* readers that are open */
+	uint32_t refs;
+	struct arena_peer_id id;
+	const struct arena_directory *directory;
+	/* struct arena_peer_chunk */
+	struct list chunks[ARENA_PEER_LISTS];
+};
+
+/*
+ * arena_peers_watch - let forks wait for the lock; called before the first get, and not within a
+ * thread's round
+ */
+void arena_peers_watch(void);
+
+/*
+ * arena_peer_get - map the directory of a process, unless that was done
+ * Returns 0 and a reference at @peer, or -FI_E* as arena_reader_open().
+ */
+int arena_peer_get(const struct arena_peer_id *id, struct arena_peer **peer);
+
+/* arena_peer_put - drop a reference; no chunk is held for it any more */
+void arena_peer_put(struct arena_peer *peer);
+
+/* arena_peer_serial - returns what an entry of the directory says; what is read after it is not older */
+static inline uint64_t arena_peer_serial(const struct arena_directory *directory, uint32_t idx)
+{
+	/* A:arena.serial  before the entry; pairs R:arena.serial */
+	return atomic_load_explicit(&directory->entries[idx].serial, memory_order_acquire);
+}
+
+/*
+ * arena_peer_map - map a chunk, unless that was done
+ * @idx:    below ARENA_CHUNKS
+ * @serial: of the chunk
+ * Returns 0 and a reference at @chunk; -FI_EAGAIN: the entry is another chunk's by now; or -FI_E*.
+ */
+int arena_peer_map(struct arena_peer *peer, uint32_t idx, uint64_t serial,
+		   struct arena_peer_chunk **chunk);
+
+/* arena_peer_unmap - drop a reference to a chunk: it stays mapped while others have one */
+void arena_peer_unmap(struct arena_peer_chunk *chunk);
+
+#endif
