@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Choosing among copies by measuring them. */
+/*
+ * Choosing among copies by trials. All kinds are measured within one trial, one after the other, so that
+ * what the machine does besides slows all of them alike; between trials the clock is not read.
+ */
 #include "copies.h"
 #include "copy.h"
 #include "copying.h"
 
-/* Copies of the fastest kind between two of another one. */
-#define TRY_EVERY 32u
+/*
+ * Copies of each kind in a trial, of which the fastest counts: the first one finds the caches as the kind
+ * before it has left them, and one may be interrupted.
+ */
+#define RUN   3u
+#define TRIAL (RUN * PSHM_COPY_KINDS)
+/* Copies from the end of the first trial to the next one, which may find less that is touched first */
+#define GAP_MIN 16u
+/* Most copies between two trials: those of slower kinds then take about a hundredth of the time */
+#define GAP_MAX 1024u
+/* Another kind is taken if it is faster by more than this part. */
+#define MARGIN 16u
 
 static void copy_library(void *to, const void *from, size_t len)
 {
@@ -19,59 +32,63 @@ static void (*const copies[])(void *to, const void *from, size_t len) = {
 	[PSHM_COPY_STREAMING] = processor_copy_streaming,
 };
 
-/* The less of the last two: the other one may have been interrupted. */
-static uint32_t least(const struct pshm_copy_choice *c, uint32_t kind)
+/* Takes the fastest kind, and plans the next trial. */
+static void trial_end(struct pshm_copy_choice *c)
 {
-	return c->cost[kind][0] < c->cost[kind][1] ? c->cost[kind][0] : c->cost[kind][1];
-}
+	uint32_t best = 0, last = c->cost[c->kind];
 
-static void choose(struct pshm_copy_choice *c)
-{
-	uint32_t best = PSHM_COPY_BULK;
-
-	for (uint32_t kind = 0; kind < PSHM_COPY_KINDS; kind++)
-		if (least(c, kind) && least(c, kind) < least(c, best))
+	for (uint32_t kind = 1; kind < PSHM_COPY_KINDS; kind++)
+		if (c->cost[kind] < c->cost[best])
 			best = kind;
-	c->kind = best;
+	if (c->cost[best] < last - last / MARGIN)
+		c->kind = best;
+	c->gap = !c->gap ? GAP_MIN : c->gap < GAP_MAX ? 2 * c->gap : GAP_MAX;
+	c->left = c->gap;
+	c->tried = 0;
 }
 
-/* Returns the kind of the next copy: the fastest one, but now and then another one, to measure it. */
-static enum pshm_copy_kind next_kind(struct pshm_copy_choice *c)
+/* Makes the next copy of a trial. */
+static void try_copy(struct pshm_copy_choice *c, void *to, const void *from, size_t len)
 {
-	if (likely(++c->since < TRY_EVERY && least(c, c->next)))
-		return c->kind;
-	c->since = 0;
-	c->next = (c->next + 1) % PSHM_COPY_KINDS;
-	return c->next;
+	uint32_t kind = c->tried / RUN;
+	uint64_t begin = platform_now_ns(), cost;
+
+	copies[kind](to, from, len);
+	cost = (platform_now_ns() - begin) * 1000 / len;
+	if (cost > UINT32_MAX)
+		cost = UINT32_MAX;
+	if (c->tried % RUN == 0 || cost < c->cost[kind])
+		c->cost[kind] = (uint32_t)cost;
+	if (++c->tried == TRIAL)
+		trial_end(c);
 }
 
-static void measured(struct pshm_copy_choice *c, enum pshm_copy_kind kind, uint64_t ns,
-		     size_t len)
+struct pshm_copy_choice *pshm_copy_choice(struct pshm_copying *copying, enum pshm_copy_use use,
+					  size_t total)
 {
-	uint64_t cost = ns * 1000 / len;
+	uint32_t length = (total > 64u << 10) + (total > 256u << 10) + (total > 1u << 20);
 
-	c->cost[kind][1] = c->cost[kind][0];
-	c->cost[kind][0] = cost ? (cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX) : 1;
-	choose(c);
+	return &copying->choices[use][length];
 }
 
-void pshm_copy_to_iov(struct pshm_copying *copying, const struct iovec *iov, size_t cnt,
-		      size_t skip, const void *from, size_t len, size_t total)
+void pshm_copy_to_iov(struct pshm_copy_choice *c, const struct iovec *iov, size_t cnt,
+		      size_t skip, const void *from, size_t len)
 {
-	struct pshm_copy_choice *c = &copying->choices[total > PSHM_COPY_LONG];
-	enum pshm_copy_kind kind;
-	uint64_t begin;
+	char *to;
 
 	if (cnt != 1 || skip > iov->iov_len || len > iov->iov_len - skip) {
 		copy_to_iov(iov, cnt, skip, from, len);
 		return;
 	}
+	to = (char *)iov->iov_base + skip;
 	if (len < PSHM_MEASURED_MIN) {
-		copy_bytes((char *)iov->iov_base + skip, from, len);
+		copy_bytes(to, from, len);
 		return;
 	}
-	kind = next_kind(c);
-	begin = platform_now_ns();
-	copies[kind]((char *)iov->iov_base + skip, from, len);
-	measured(c, kind, platform_now_ns() - begin, len);
+	if (unlikely(!c->left)) {
+		try_copy(c, to, from, len);
+		return;
+	}
+	c->left--;
+	copies[c->kind](to, from, len);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Copies of large payload between memory of two processes. Which kind of loads and stores is fastest
- * depends on the processor, on the caches that the two cores share, and on the length; a virtual
- * machine changes the first two while it runs. So the kinds are measured on the payload itself. One
- * object for each connection, on the thread that holds the domain.
+ * depends on the processor, on the caches that the two cores share, on the length, and on which side's
+ * memory is stored to; a virtual machine changes the first two while it runs. So the kinds are compared
+ * on the payload itself, in trials: soon after the beginning, then at growing distances. One object for
+ * each connection, on the thread that holds the domain.
  */
 #ifndef WEFT_SHM_COPYING_H
 #define WEFT_SHM_COPYING_H
 
 #include "platform.h"
 
-/* Bytes from which on copies are measured. */
+/* Bytes from which on copies are compared. */
 #define PSHM_MEASURED_MIN 16384u
 
 enum pshm_copy_kind {
@@ -25,29 +26,44 @@ enum pshm_copy_kind {
 	PSHM_COPY_KINDS,
 };
 
-/* Copies of a length class. */
+/* What is copied: the caches that have it, and those that are stored to, are not the same. */
+enum pshm_copy_use {
+	/* payload of a message, which its sender has just written */
+	PSHM_COPY_MESSAGE,
+	/* a peer's region, to our memory */
+	PSHM_COPY_READ,
+	/* our memory, to a peer's region */
+	PSHM_COPY_WRITE,
+	PSHM_COPY_USES,
+};
+
+/* Classes of lengths: up to 64 KiB, 256 KiB, 1 MiB, and longer. */
+#define PSHM_COPY_LENGTHS 4u
+
+/* Copies of a use and a class of lengths. */
 struct pshm_copy_choice {
+	/* the fastest kind of the last trial */
 	enum pshm_copy_kind kind;
-	/* copies since another kind was tried */
-	uint32_t since;
-	/* the kind to try next */
-	uint32_t next;
-	/* picoseconds for a byte: the last two of each kind; 0: not measured */
-	uint32_t cost[PSHM_COPY_KINDS][2];
+	/* copies before the next trial; 0: one is under way */
+	uint32_t left;
+	/* copies between the last trial and the next one */
+	uint32_t gap;
+	/* copies of the trial so far */
+	uint32_t tried;
+	/* picoseconds for a byte: the least of each kind in the trial */
+	uint32_t cost[PSHM_COPY_KINDS];
 };
 
 struct pshm_copying {
-	/* up to PSHM_COPY_LONG bytes, and longer ones */
-	struct pshm_copy_choice choices[2];
+	struct pshm_copy_choice choices[PSHM_COPY_USES][PSHM_COPY_LENGTHS];
 };
 
-#define PSHM_COPY_LONG (256u << 10)
+/* pshm_copy_choice - returns the choice for a payload of @total bytes, of which parts are copied */
+struct pshm_copy_choice *pshm_copy_choice(struct pshm_copying *copying, enum pshm_copy_use use,
+					  size_t total);
 
-/*
- * pshm_copy_to_iov - copy_to_iov() by the kind that is fastest for a payload of @total bytes, of which
- * this is a part
- */
-void pshm_copy_to_iov(struct pshm_copying *copying, const struct iovec *iov, size_t cnt,
-		      size_t skip, const void *from, size_t len, size_t total);
+/* pshm_copy_to_iov - copy_to_iov() by the kind that is fastest for @choice, or on trial */
+void pshm_copy_to_iov(struct pshm_copy_choice *choice, const struct iovec *iov, size_t cnt,
+		      size_t skip, const void *from, size_t len);
 
 #endif

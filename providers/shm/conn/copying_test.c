@@ -38,25 +38,76 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void every_kind_is_tried_and_measured(void **state)
+/* Copies @cnt times @len bytes, as all of a payload of that length. */
+static void copy_times(struct pshm_copying *copying, enum pshm_copy_use use, size_t len, int cnt)
 {
-	struct pshm_copying copying = { 0 };
 	struct iovec iov = { to, LEN };
 
-	for (int i = 0; i < 200; i++) {
-		pshm_copy_to_iov(&copying, &iov, 1, 0, from, PSHM_MEASURED_MIN,
-				 PSHM_MEASURED_MIN);
-		pshm_copy_to_iov(&copying, &iov, 1, 0, from, PSHM_COPY_LONG + 1,
-				 PSHM_COPY_LONG + 1);
-	}
-	for (int c = 0; c < 2; c++) {
-		const struct pshm_copy_choice *choice = &copying.choices[c];
+	while (cnt--)
+		pshm_copy_to_iov(pshm_copy_choice(copying, use, len), &iov, 1, 0, from, len);
+}
 
-		assert_true(choice->kind < PSHM_COPY_KINDS);
-		for (uint32_t kind = 0; kind < PSHM_COPY_KINDS; kind++)
-			assert_true(choice->cost[kind][0] && choice->cost[kind][1]);
+/* Returns the copies until the choice has ended another trial. */
+static int copies_to_trial_end(struct pshm_copying *copying)
+{
+	struct pshm_copy_choice *c = pshm_copy_choice(copying, PSHM_COPY_READ,
+						      PSHM_MEASURED_MIN);
+	uint32_t gap = c->gap;
+	int cnt = 0;
+
+	while ((c->gap == gap || !c->left) && ++cnt < 10000)
+		copy_times(copying, PSHM_COPY_READ, PSHM_MEASURED_MIN, 1);
+	return cnt;
+}
+
+static void the_first_trial_measures_every_kind_and_takes_the_fastest(void **state)
+{
+	struct pshm_copying copying = { 0 };
+	const struct pshm_copy_choice *c = pshm_copy_choice(&copying, PSHM_COPY_READ,
+							    PSHM_MEASURED_MIN);
+	int cnt = copies_to_trial_end(&copying);
+
+	assert_in_range(cnt, PSHM_COPY_KINDS, 4 * PSHM_COPY_KINDS);
+	for (uint32_t kind = 0; kind < PSHM_COPY_KINDS; kind++) {
+		assert_int_not_equal(c->cost[kind], 0);
+		/* the one that was taken before stays if it is nearly as fast */
+		assert_true(c->cost[c->kind] <= c->cost[kind] + c->cost[c->kind] / 8);
 	}
-	assert_memory_equal(to, from, PSHM_COPY_LONG + 1);
+	assert_memory_equal(to, from, PSHM_MEASURED_MIN);
+}
+
+/* What was measured while pages were touched first does not count for long. */
+static void trials_come_again_soon_and_then_seldom(void **state)
+{
+	struct pshm_copying copying = { 0 };
+	int before = 0, cnt;
+
+	copies_to_trial_end(&copying);
+	for (int trial = 0; trial < 4; trial++) {
+		cnt = copies_to_trial_end(&copying);
+		assert_in_range(cnt, before + 1, 50 << trial);
+		before = cnt;
+	}
+}
+
+static void uses_and_lengths_are_measured_apart(void **state)
+{
+	static const size_t lens[] = { PSHM_MEASURED_MIN, 65537, 262145, LEN };
+	static const struct pshm_copy_choice untouched;
+	struct pshm_copying copying = { 0 };
+
+	for (int use = 0; use < PSHM_COPY_USES; use++) {
+		for (int i = 0; i < 3; i++) {
+			const struct pshm_copy_choice *c = pshm_copy_choice(&copying, use,
+									    lens[i]);
+
+			assert_memory_equal(c, &untouched, sizeof(*c));
+			copy_times(&copying, use, lens[i], 1);
+			assert_int_equal(c->tried, 1);
+		}
+	}
+	assert_ptr_equal(pshm_copy_choice(&copying, PSHM_COPY_WRITE, LEN),
+			 pshm_copy_choice(&copying, PSHM_COPY_WRITE, 262145));
 }
 
 /* Payload below the bound is not worth two looks at the clock. */
@@ -67,7 +118,8 @@ static void short_copies_are_not_measured(void **state)
 	struct iovec iov = { to, LEN };
 
 	for (size_t len = 0; len < PSHM_MEASURED_MIN; len += 1021) {
-		pshm_copy_to_iov(&copying, &iov, 1, 3, from, len, LEN);
+		pshm_copy_to_iov(pshm_copy_choice(&copying, PSHM_COPY_READ, LEN), &iov, 1, 3,
+				 from, len);
 		assert_memory_equal(to + 3, from, len);
 		assert_int_equal(to[3 + len], GUARD);
 	}
@@ -120,7 +172,8 @@ static void any_length_skip_and_destination_gets_the_right_bytes(void **state)
 
 		if (round % 3 == 0)
 			skip = 0;
-		pshm_copy_to_iov(&copying, iov, cnt, skip, from + at, len, len + round);
+		pshm_copy_to_iov(pshm_copy_choice(&copying, round % PSHM_COPY_USES, len), iov,
+				 cnt, skip, from + at, len);
 		expect(iov, cnt, skip, from + at, len);
 		assert_memory_equal(to, expected, LEN);
 	}
@@ -129,14 +182,14 @@ static void any_length_skip_and_destination_gets_the_right_bytes(void **state)
 /* What a destination has no room for is dropped; one without pieces gets nothing. */
 static void nothing_is_stored_behind_the_destination(void **state)
 {
-	struct pshm_copying copying = { 0 };
+	struct pshm_copy_choice choice = { 0 };
 	struct iovec iov = { to, 100000 };
 
 	for (int i = 0; i < 100; i++) {
-		pshm_copy_to_iov(&copying, &iov, 1, 0, from, 200000, 200000);
-		pshm_copy_to_iov(&copying, &iov, 1, 90000, from + 90000, 50000, 200000);
-		pshm_copy_to_iov(&copying, &iov, 1, 100001, from, 50000, 200000);
-		pshm_copy_to_iov(&copying, NULL, 0, 0, from, 50000, 50000);
+		pshm_copy_to_iov(&choice, &iov, 1, 0, from, 200000);
+		pshm_copy_to_iov(&choice, &iov, 1, 90000, from + 90000, 50000);
+		pshm_copy_to_iov(&choice, &iov, 1, 100001, from, 50000);
+		pshm_copy_to_iov(&choice, NULL, 0, 0, from, 50000);
 	}
 	assert_memory_equal(to, from, 100000);
 	for (size_t i = 100000; i < LEN; i++)
@@ -148,7 +201,9 @@ static void nothing_is_stored_behind_the_destination(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(every_kind_is_tried_and_measured),
+		TEST(the_first_trial_measures_every_kind_and_takes_the_fastest),
+		TEST(trials_come_again_soon_and_then_seldom),
+		TEST(uses_and_lengths_are_measured_apart),
 		TEST(short_copies_are_not_measured),
 		TEST(any_length_skip_and_destination_gets_the_right_bytes),
 		TEST(nothing_is_stored_behind_the_destination),

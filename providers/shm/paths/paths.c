@@ -155,8 +155,8 @@ static int place_receive(struct pshm_wire *w, struct pshm_conn *conn,
 	err = engine_packet(w->base.ep, &conn->base, &packet, NULL, 0, &dest);
 	if (err || conn->ended)
 		return err;
-	pshm_copy_to_iov(&conn->copying, dest.iov, dest.iov_cnt, 0, from, packet.len,
-			 packet.len);
+	pshm_copy_to_iov(pshm_copy_choice(&conn->copying, PSHM_COPY_MESSAGE, packet.len),
+			 dest.iov, dest.iov_cnt, 0, from, packet.len);
 	/* a peer that has ended the connection may have changed what it lent */
 	if (!pshm_peer_copied(conn))
 		return -FI_ECONNRESET;

@@ -96,10 +96,12 @@ static int copy_part(struct pshm_conn *conn, const struct pshm_read *r, size_t a
 {
 	struct iovec part[WIRE_IOV_MAX];
 	size_t cnt = iov_slice(r->here, r->from.iov_cnt, at, len, part);
+	struct pshm_copy_choice *choice = pshm_copy_choice(&conn->copying, PSHM_COPY_MESSAGE,
+							   r->len);
 
 	for (size_t i = 0; i < cnt; i++) {
-		pshm_copy_to_iov(&conn->copying, r->iov, r->iov_cnt, at, part[i].iov_base,
-				 part[i].iov_len, r->len);
+		pshm_copy_to_iov(choice, r->iov, r->iov_cnt, at, part[i].iov_base,
+				 part[i].iov_len);
 		at += part[i].iov_len;
 	}
 	return pshm_peer_copied(conn) ? 0 : -FI_ECONNRESET;

@@ -157,9 +157,11 @@ static ssize_t copy_piece(struct pshm_conn *conn, const struct pshm_direct *d,
 {
 	const struct target_range *p = &d->ranges[d->range];
 	char *here = p->here + d->range_moved;
+	struct pshm_copy_choice *choice = pshm_copy_choice(
+		&conn->copying, d->write ? PSHM_COPY_WRITE : PSHM_COPY_READ, p->len);
 
 	if (!d->write) {
-		pshm_copy_to_iov(&conn->copying, local, cnt, 0, here, len, p->len);
+		pshm_copy_to_iov(choice, local, cnt, 0, here, len);
 		return pshm_peer_copied(conn) &&
 				       mr_reader_check(&conn->reading->reader, &p->view)
 			       ? (ssize_t)len
@@ -168,8 +170,7 @@ static ssize_t copy_piece(struct pshm_conn *conn, const struct pshm_direct *d,
 	for (size_t i = 0; i < cnt; i++) {
 		struct iovec to = { here, local[i].iov_len };
 
-		pshm_copy_to_iov(&conn->copying, &to, 1, 0, local[i].iov_base, to.iov_len,
-				 p->len);
+		pshm_copy_to_iov(choice, &to, 1, 0, local[i].iov_base, to.iov_len);
 		here += to.iov_len;
 	}
 	return pshm_peer_stored(conn, &p->chunk) ? (ssize_t)len : -FI_EKEYREJECTED;
