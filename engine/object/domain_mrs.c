@@ -36,7 +36,8 @@ static bool engine_mrs_show(struct engine_mrs *mrs, const struct engine_family *
 	for (uint32_t i = 0; i < ENGINE_WIRE_MAX - 1 && family->wires[i]; i++) {
 		const struct wire_provider *wp = wire_find(family->wires[i]);
 
-		if (!wp || !wp->ops->share_open || wp->ops->share_open(&mrs->share, memory))
+		if (!wp || !wp->ops->share_open ||
+		    wp->ops->share_open(&mrs->share, memory, &mrs->cnt))
 			continue;
 		mrs->shows = wp->ops;
 		return true;

@@ -122,6 +122,7 @@ static inline void engine_mr_free(struct engine_mr *mr)
 		mr->base->subs--;
 		mr->base = NULL;
 	}
+	engine_mrs_count(mrs, UINT32_MAX);
 	pool_put(&mrs->pool, mr);
 }
 

@@ -104,6 +104,14 @@ static inline void engine_mr_unpin(struct engine_mr *mr)
 	engine_mr_unpin_some(mr, mr->iov_cnt * mr->domain->mr->device_cnt);
 }
 
+/* engine_mrs_count - there are @more regions, UINT32_MAX: one less. By who has the regions (registrar.h) */
+static inline void engine_mrs_count(struct engine_mrs *mrs, uint32_t more)
+{
+	uint32_t cnt = atomic_load_explicit(&mrs->cnt, memory_order_relaxed);
+
+	atomic_store_explicit(&mrs->cnt, cnt + more, memory_order_relaxed);
+}
+
 /* engine_mr_iova - the address that peers use for its first byte */
 static inline uint64_t engine_mr_iova(const struct engine_mr *mr)
 {

@@ -216,6 +216,7 @@ static int engine_mr_register(struct engine_domain *domain, const struct fi_mr_a
 		mr->base = container_of((struct fid_mr *)attr->base_mr, struct engine_mr, fid);
 		mr->base->subs++;
 	}
+	engine_mrs_count(domain->mr, 1);
 	*out = &mr->fid;
 	return 0;
 }

@@ -215,7 +215,8 @@ static void slab_free(void *arg, uint32_t slab, void *memory)
 	platform_free(memory);
 }
 
-static int share_open(struct wire_share **share, struct mr_memory *memory)
+static int share_open(struct wire_share **share, struct mr_memory *memory,
+		      const _Atomic uint32_t *regions)
 {
 	*share = (struct wire_share *)&shown;
 	*memory = (struct mr_memory){ .alloc = slab_alloc, .free = slab_free };

@@ -39,6 +39,8 @@ struct engine_mrs {
 	struct mr_table table;
 	/* struct engine_mr */
 	struct pool pool;
+	/* those that are registered; any thread reads it, for tools */
+	_Atomic uint32_t cnt;
 	/* mr_mode of the domain, with FI_MR_BASIC expanded */
 	int mode;
 	/* Regions bound to an endpoint, by struct engine_mr.ep_link */

@@ -424,13 +424,15 @@ struct wire_ops {
 	 * @share:  out: owned by the caller until share_close()
 	 * @memory: out: provides the shared part of the key table (tables/mr.h); valid until
 	 *          share_close()
+	 * @regions: how many regions the domain has, with keys and without; valid until then too
 	 *
 	 * The endpoints of the domain are opened with the share, and closed before it. NULL,
 	 * together with share_close, share_used, taken and direct: peers can't access memory by
 	 * keys.
 	 * Returns 0 or -FI_E*.
 	 */
-	int (*share_open)(struct wire_share **share, struct mr_memory *memory);
+	int (*share_open)(struct wire_share **share, struct mr_memory *memory,
+			  const _Atomic uint32_t *regions);
 	void (*share_close)(struct wire_share *share);
 
 	/*
@@ -659,7 +661,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 19u
+#define WIRE_LAYOUT 20u
 
 struct wire_provider {
 	size_t size;

@@ -129,6 +129,8 @@ enum weft_mem_shm_count {
 	/* large ones that were copied once, out of a peer's memory, and their bytes */
 	WEFT_MEM_SHM_READ,
 	WEFT_MEM_SHM_READ_BYTES,
+	/* regions with and without a key, as KEYS: 0 where the writer is older than this count */
+	WEFT_MEM_SHM_REGIONS,
 	WEFT_MEM_SHM_COUNTS,
 };
 

@@ -113,7 +113,8 @@ static void slab_free(void *arg, uint32_t slab, void *memory)
 	platform_free(memory);
 }
 
-static int share_open(struct wire_share **share, struct mr_memory *memory)
+static int share_open(struct wire_share **share, struct mr_memory *memory,
+		      const _Atomic uint32_t *regions)
 {
 	*memory = (struct mr_memory){ .alloc = slab_alloc, .free = slab_free };
 	*share = (struct wire_share *)(void *)&shares;

@@ -92,7 +92,7 @@ void mem_shown_start(void)
 {
 }
 
-void pshm_moved_keys_end(uint32_t told)
+void pshm_moved_share_end(const struct pshm_share_counts *told)
 {
 }
 
@@ -174,12 +174,14 @@ static void set_up(void)
 				.object = &object,
 				.live = true };
 
+	static _Atomic uint32_t regions;
+
 	memset(memory, 0, sizeof(memory));
 	memset(table_memory, 0, sizeof(table_memory));
 	memset(&reading, 0, sizeof(reading));
 	used = 0;
 	bytes = 0;
-	weak_require(!pshm_share_open(&share, &slabs));
+	weak_require(!pshm_share_open(&share, &slabs, &regions));
 	set_up_conns();
 	mr_init(&table, MR_KEYS_ISSUED, &slabs);
 	weak_require(!mr_insert(&table, &spec, &line));

@@ -53,6 +53,7 @@ static const char *const names[WEFT_MEM_PART_KINDS][WEFT_MEM_STATS_COUNTS] = {
 		[WEFT_MEM_SHM_LENT_BYTES] = "lent_bytes",
 		[WEFT_MEM_SHM_READ] = "read",
 		[WEFT_MEM_SHM_READ_BYTES] = "read_bytes",
+		[WEFT_MEM_SHM_REGIONS] = "regions",
 	},
 };
 
@@ -159,7 +160,8 @@ static void print_shm(FILE *to, const struct sample *s)
 {
 	char a[TEXT], b[TEXT];
 
-	fprintf(to, "  shared memory    %llu keys\n", shm(s, WEFT_MEM_SHM_KEYS));
+	fprintf(to, "  shared memory    %llu regions, %llu of them with keys\n",
+		shm(s, WEFT_MEM_SHM_REGIONS), shm(s, WEFT_MEM_SHM_KEYS));
 	fprintf(to,
 		"    copied once    %llu messages lent to peers, %s; %llu read from peers, %s\n",
 		shm(s, WEFT_MEM_SHM_LENT), bytes_format(shm(s, WEFT_MEM_SHM_LENT_BYTES), a),

@@ -54,13 +54,14 @@ static int expose(uint64_t key, uint64_t access, size_t iov_cnt, bool notify, ui
 
 static void open_both(uint64_t remote_events)
 {
+	static _Atomic uint32_t regions;
 	struct mr_memory slabs;
 	struct wire_conn *conn;
 
 	memory = malloc(LEN);
 	buf = malloc(LEN);
 	assert_true(memory && buf);
-	assert_int_equal(pshm_wire_ops.share_open(&share, &slabs), 0);
+	assert_int_equal(pshm_wire_ops.share_open(&share, &slabs, &regions), 0);
 	mr_init(&table, MR_KEYS_GIVEN, &slabs);
 	mock_open(&a);
 	mock_open_sharing(&b, share, remote_events);

@@ -51,16 +51,18 @@ static void sums_add(const uint64_t add[WEFT_MEM_SHM_COUNTS])
 void pshm_moved_tell(struct pshm_wire *w)
 {
 	const struct pshm_moved moved = w->moved;
-	uint32_t before, keys;
+	struct pshm_share_counts before, now;
 
 	if (w->forked || (!arena_started() && !moved.lent && !moved.read))
 		return;
-	keys = pshm_share_keys(w->share, &before);
-	if (keys == before && !moved.lent && !moved.read)
+	now = pshm_share_counts(w->share, &before);
+	if (now.regions == before.regions && now.keys == before.keys && !moved.lent &&
+	    !moved.read)
 		return;
 	w->moved = (struct pshm_moved){ .lent = 0 };
 	sums_add((uint64_t[WEFT_MEM_SHM_COUNTS]){
-		[WEFT_MEM_SHM_KEYS] = (uint64_t)keys - before,
+		[WEFT_MEM_SHM_REGIONS] = (uint64_t)now.regions - before.regions,
+		[WEFT_MEM_SHM_KEYS] = (uint64_t)now.keys - before.keys,
 		[WEFT_MEM_SHM_LENT] = moved.lent,
 		[WEFT_MEM_SHM_LENT_BYTES] = moved.lent_bytes,
 		[WEFT_MEM_SHM_READ] = moved.read,
@@ -68,9 +70,10 @@ void pshm_moved_tell(struct pshm_wire *w)
 	});
 }
 
-void pshm_moved_keys_end(uint32_t told)
+void pshm_moved_share_end(const struct pshm_share_counts *told)
 {
-	if (told)
+	if (told->regions || told->keys)
 		sums_add((uint64_t[WEFT_MEM_SHM_COUNTS]){
-			[WEFT_MEM_SHM_KEYS] = -(uint64_t)told });
+			[WEFT_MEM_SHM_REGIONS] = -(uint64_t)told->regions,
+			[WEFT_MEM_SHM_KEYS] = -(uint64_t)told->keys });
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the endpoints of this process have moved by memory of arenas, and how many keys peers may use, for
+ * What the endpoints of this process have moved by memory of arenas, and how many regions and keys there are, for
  * tools (include/weft/mem_stats.h). An endpoint counts by plain additions, struct pshm_moved, and tells its
  * counts now and then. On the thread that holds its domain; the domains of a process meet here.
  */
@@ -9,13 +9,15 @@
 
 #include "conn.h"
 
+struct pshm_share_counts;
+
 /*
- * pshm_moved_tell - tell what an endpoint has counted since the last time, and the keys of its domain; from
+ * pshm_moved_tell - tell what an endpoint has counted since the last time, and the regions of its domain; from
  * sweeps, and when the endpoint closes. A process without an arena that has used no peer's tells nothing.
  */
 void pshm_moved_tell(struct pshm_wire *wire);
 
-/* pshm_moved_keys_end - a domain closes, which has told that it has so many keys */
-void pshm_moved_keys_end(uint32_t told);
+/* pshm_moved_share_end - a domain closes, which has told that it has so many regions and keys */
+void pshm_moved_share_end(const struct pshm_share_counts *told);
 
 #endif

@@ -22,6 +22,7 @@
 static struct mock a, b;
 static struct wire_share *share;
 static struct mr_table table;
+static _Atomic uint32_t regions;
 static unsigned char *from, *to;
 
 /* Returns the page of this process, which the arena has made. */
@@ -62,7 +63,7 @@ static int setup(void **state)
 	void *addr = NULL;
 
 	if (!arena_get() || arena_alloc(arena_get(), LEN, 1, ARENA_READ, &addr, NULL) ||
-	    pshm_wire_ops.share_open(&share, &slabs))
+	    pshm_wire_ops.share_open(&share, &slabs, &regions))
 		return -1;
 	from = addr;
 	to = malloc(LEN);
@@ -110,7 +111,7 @@ static void messages_that_are_copied_once_are_told(void **state)
 	assert_int_equal(told(WEFT_MEM_SHM_READ_BYTES), got + LEN);
 }
 
-static void keys_are_told_until_their_domain_closes(void **state)
+static void regions_and_keys_are_told_until_their_domain_closes(void **state)
 {
 	struct iovec iov = { from, LEN };
 	struct mr_spec spec = { .iov = &iov, .iov_cnt = 1, .object = &iov, .live = true };
@@ -118,13 +119,21 @@ static void keys_are_told_until_their_domain_closes(void **state)
 
 	for (spec.key = 1; spec.key <= 3; spec.key++)
 		assert_int_equal(mr_insert(&table, &spec, &index), 0);
+	regions = 5;
 	mock_sweep(&a, &b);
 	assert_int_equal(told(WEFT_MEM_SHM_KEYS), 3);
+	assert_int_equal(told(WEFT_MEM_SHM_REGIONS), 5);
 	mr_remove(&table, index);
+	regions = 4;
 	mock_sweep(&a, &b);
 	assert_int_equal(told(WEFT_MEM_SHM_KEYS), 2);
+	assert_int_equal(told(WEFT_MEM_SHM_REGIONS), 4);
+	regions = 1;
+	mock_sweep(&a, &b);
+	assert_int_equal(told(WEFT_MEM_SHM_REGIONS), 1);
 	teardown(NULL);
 	assert_int_equal(told(WEFT_MEM_SHM_KEYS), 0);
+	assert_int_equal(told(WEFT_MEM_SHM_REGIONS), 0);
 	assert_int_equal(setup(NULL), 0);
 }
 
@@ -134,7 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(messages_that_are_copied_once_are_told),
-		TEST(keys_are_told_until_their_domain_closes),
+		TEST(regions_and_keys_are_told_until_their_domain_closes),
 	};
 
 	alarm(60);

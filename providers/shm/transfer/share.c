@@ -43,8 +43,10 @@ struct wire_share {
 	void *write_guard;
 	/* this is the child of a fork */
 	bool forked;
-	/* what pshm_share_keys() has returned last */
-	uint32_t keys_told;
+	/* of the domain */
+	const _Atomic uint32_t *regions;
+	/* what pshm_share_counts() has returned last */
+	struct pshm_share_counts told;
 };
 
 /* All shares of the process. Protected by the lock of lists.c. */
@@ -297,12 +299,14 @@ static void shares_forked(void)
 	}
 }
 
-int pshm_share_open(struct wire_share **out, struct mr_memory *memory)
+int pshm_share_open(struct wire_share **out, struct mr_memory *memory,
+		    const _Atomic uint32_t *regions)
 {
 	struct wire_share *share = platform_alloc(sizeof(*share));
 
 	if (!share)
 		return -FI_ENOMEM;
+	share->regions = regions;
 	share->table.fd = -1;
 	list_init(&share->wires);
 	list_init(&share->guests);
@@ -327,22 +331,26 @@ void pshm_share_close(struct wire_share *share)
 	while (!list_empty(&share->guests))
 		guest_free(container_of(share->guests.next, struct pshm_conn, slow));
 	if (!share->forked)
-		pshm_moved_keys_end(share->keys_told);
+		pshm_moved_share_end(&share->told);
 	pshm_region_close(&share->table);
 	sys_write_guard_close(share->write_guard);
 	platform_free(share);
 }
 
-uint32_t pshm_share_keys(struct wire_share *share, uint32_t *before)
+struct pshm_share_counts pshm_share_counts(struct wire_share *share,
+					   struct pshm_share_counts *before)
 {
 	const struct mr_header *header;
 
-	*before = share ? share->keys_told : 0;
-	if (!share || share->forked || !share->table.addr)
+	*before = share ? share->told : (struct pshm_share_counts){ 0 };
+	if (!share || share->forked)
 		return *before;
+	share->told.regions = atomic_load_explicit(share->regions, memory_order_relaxed);
+	if (!share->table.addr)
+		return share->told;
 	header = (const struct mr_header *)((const char *)share->table.addr + PSHM_TABLE_HEAD);
-	share->keys_told = atomic_load_explicit(&header->cnt, memory_order_relaxed);
-	return share->keys_told;
+	share->told.keys = atomic_load_explicit(&header->cnt, memory_order_relaxed);
+	return share->told;
 }
 
 void pshm_share_join(struct pshm_wire *w, const struct wire_attr *attr)

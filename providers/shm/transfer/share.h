@@ -16,7 +16,8 @@
  * pshm_share_table - returns the memory that is shown, borrowed; its addr is NULL while there is
  * none
  */
-int pshm_share_open(struct wire_share **share, struct mr_memory *memory);
+int pshm_share_open(struct wire_share **share, struct mr_memory *memory,
+		    const _Atomic uint32_t *regions);
 void pshm_share_close(struct wire_share *share);
 bool pshm_share_used(struct wire_share *share, uint32_t index);
 bool pshm_share_marked(const struct wire_share *share, uint32_t index);
@@ -24,11 +25,17 @@ bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr, 
 void pshm_share_join(struct pshm_wire *wire, const struct wire_attr *attr);
 void pshm_share_show(struct pshm_conn *conn);
 bool pshm_share_keep(struct pshm_conn *conn);
+/* The regions of a domain, and those of them that have keys. */
+struct pshm_share_counts {
+	uint32_t regions, keys;
+};
+
 /*
- * pshm_share_keys - returns how many keys a share has, or 0 without one
- * @before: out: what it returned the last time
+ * pshm_share_counts - count what a share has, or nothing without one
+ * @before: out: what it was the last time
  */
-uint32_t pshm_share_keys(struct wire_share *share, uint32_t *before);
+struct pshm_share_counts pshm_share_counts(struct wire_share *share,
+					   struct pshm_share_counts *before);
 const struct pshm_region *pshm_share_table(const struct wire_share *share);
 
 #endif
