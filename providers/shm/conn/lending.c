@@ -2,20 +2,28 @@
 /* Choosing whether payload is lent, by measuring the program. */
 #include "lending.h"
 
-/* Sends of a burst: many to one reading of the clock, and few enough that nothing interrupts them. */
-#define BURST 16u
+/* Messages of a burst: many to one reading of the clock, and few enough that nothing interrupts them. */
+#define BURST	   16u
+#define BURST_LONG 4u
 /*
  * Bursts of the faster way between two of the other one; more for each further class, so that a program
  * that sends of two classes in turns does not try the ring for both in the same bursts.
  */
 #define TRY_EVERY 128u
 #define TRY_APART 9u
+/*
+ * The first trials follow each other sooner, each after twice as many bursts as the last one: the first
+ * bursts may have touched their memory first, or connected.
+ */
+#define TRY_EARLY 5u
 /* The ring is taken if its bursts are shorter by more than this part. */
 #define MARGIN 16u
 
 static uint32_t class_of(size_t len)
 {
-	return len <= 16384 ? 0 : len <= 32768 ? 1 : 2;
+	if (len <= 65536)
+		return (len > 16384) + (len > 32768);
+	return PSHM_LENDING_SENDS + (len > 256u << 10) + (len > 1u << 20);
 }
 
 /* The least of the last ones: the program may have computed, or waited, in the others. */
@@ -45,9 +53,10 @@ static bool next_burst(struct pshm_lending_class *c, uint32_t class)
 
 	if (!lent || !ring)
 		return !lent;
-	if (++c->since < TRY_EVERY + TRY_APART * class)
+	if (++c->since < (TRY_EVERY + TRY_APART * class) >> (TRY_EARLY - c->trials))
 		return lends;
 	c->since = 0;
+	c->trials += c->trials < TRY_EARLY;
 	return !lends;
 }
 
@@ -65,7 +74,7 @@ bool pshm_lending_next(struct pshm_lending *lending, size_t len)
 	if (c->begin_ns)
 		measured(c, now - c->begin_ns);
 	c->begin_ns = now;
-	c->left = BURST - 1;
+	c->left = (class < PSHM_LENDING_SENDS ? BURST : BURST_LONG) - 1;
 	c->lends = next_burst(c, class);
 	return c->lends;
 }

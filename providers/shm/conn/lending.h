@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether payload in the arena that the ring can carry too is lent. What is lent is copied once, but
- * then both sides' caches have its lines: a program that writes to them again, as a reduction does, has
- * to take them back first, which costs as much as it saves. What a program does with its buffers shows
- * in its time alone. So sends are lent, or not, in bursts, and the way is taken in which bursts of that
- * length follow each other faster. One object for each connection, on the thread that holds the domain.
+ * Whether payload in the arena is copied once, from where its sender has it, or through the ring. What is
+ * copied once has to come out of the sender's caches, which is slow between cores without a common one,
+ * and then both sides' caches have its lines: a program that writes to them again, as a reduction does, has
+ * to take them back first. What a program does with its buffers shows in its time alone. So payload is
+ * lent, or not, in bursts, and the way is taken in which bursts of that length follow each other faster.
+ * The sender chooses for what it may send at once, the receiver for what it is to ask for. One object for
+ * each connection, on the thread that holds the domain.
  */
 #ifndef WEFT_SHM_LENDING_H
 #define WEFT_SHM_LENDING_H
 
 #include "platform.h"
 
-/* Classes of lengths: up to 16 KiB, 32 KiB, and longer. */
-#define PSHM_LENDING_CLASSES 3u
+/* Classes of lengths of what the sender chooses for: up to 16 KiB, 32 KiB, and longer, */
+#define PSHM_LENDING_SENDS 3u
+/* and the receiver: up to 256 KiB, 1 MiB, and longer. */
+#define PSHM_LENDING_CLASSES 6u
 /* Bursts of each way that are remembered */
 #define PSHM_LENDING_COSTS 4u
 
-/* Sends of a class of lengths; index 1: lent, 0: through the ring. */
+/* Payload of a class of lengths; index 1: lent, 0: through the ring. */
 struct pshm_lending_class {
-	/* sends that are left of the burst */
+	/* messages that are left of the burst */
 	uint32_t left;
 	/* those of the burst are lent */
 	bool lends;
 	/* bursts since the slower way was tried */
 	uint32_t since;
+	/* how often it was, up to the number after which that is done seldom */
+	uint32_t trials;
 	/* when the burst began; 0: there was none */
 	uint64_t begin_ns;
 	/* ns that the last bursts of each way took, up to the next burst; 0: not measured */
@@ -36,7 +42,10 @@ struct pshm_lending {
 	struct pshm_lending_class classes[PSHM_LENDING_CLASSES];
 };
 
-/* pshm_lending_next - returns true if the next send, of @len bytes, is better lent; counts it */
+/*
+ * pshm_lending_next - returns true if the next message, of @len bytes, is better lent; counts it
+ * Called by the sender for up to PSHM_EAGER_MAX bytes, by the receiver for more.
+ */
 bool pshm_lending_next(struct pshm_lending *lending, size_t len);
 
 #endif

@@ -10,6 +10,9 @@
  * rest is a cooperative copy: as soon as the peer polls, it writes chunks while this side reads
  * others (coop_copy.h). If it keeps pace, the engine asks it to send the rest.
  *
+ * Memory of a peer that is mapped here is copied at once, or in the same way asked for where that makes
+ * the program faster (lending.h).
+ *
  * A ring that stays small, since its producer has no area left for it, is slower than the kernel
  * when both ends copy, from some hundred KiB on.
  */
@@ -305,6 +308,10 @@ static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 	size_t left = r->len - r->moved, most = r->mapped ? MAPPED_STEP : PSHM_CHUNK_LEN;
 	size_t step = left < most ? left : most;
 
+	if (r->mapped && !r->moved) {
+		conn->wire->moved.read++;
+		conn->wire->moved.read_bytes += r->len;
+	}
 	*status = read_part(conn, r, r->moved, step);
 	if (*status)
 		return 1;
@@ -370,6 +377,12 @@ static bool source_holds(const struct wire_source *from, size_t len)
 	return iov_len(from->iov, from->iov_cnt, &ok) >= len && ok;
 }
 
+/* Returns true if payload that is mapped is better copied here, also from a peer that polls. */
+static bool mapped_is_better(struct pshm_conn *conn, size_t len)
+{
+	return len <= PSHM_EAGER_MAX || pshm_lending_next(&conn->lending, len);
+}
+
 int pshm_get(struct wire_conn *base, const struct wire_source *from, const struct iovec *iov,
 	     size_t iov_cnt, struct wire_op *op)
 {
@@ -401,14 +414,11 @@ int pshm_get(struct wire_conn *base, const struct wire_source *from, const struc
 	r->since_ns = 0;
 	r->slot = NULL;
 	r->mapped = mapped;
-	if (mapped) {
+	if (mapped)
 		memcpy(r->here, here, from->iov_cnt * sizeof(*here));
-		conn->wire->moved.read++;
-		conn->wire->moved.read_bytes += len;
-	}
 	list_add_tail(&conn->gets, &r->link);
-	if (!mapped && (len < SMALL_RING_MIN || !ring_stays_small(conn)) &&
-	    peer_polls(conn, &r->polls)) {
+	if (!(mapped && mapped_is_better(conn, len)) &&
+	    (len < SMALL_RING_MIN || !ring_stays_small(conn)) && peer_polls(conn, &r->polls)) {
 		r->since_ns = platform_now_ns();
 	} else if (alone_move(conn, r, &status)) {
 		read_free(conn, r);

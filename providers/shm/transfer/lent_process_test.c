@@ -22,6 +22,7 @@
 #include "peer_arena.h"
 
 #define LEN    (1u << 20)
+#define SENT   PSHM_EAGER_MAX
 #define ROUNDS 10u
 #define CANARY 0xee
 #define MANY   64u
@@ -76,8 +77,8 @@ static int sender_body(struct mock *m)
 
 	mock_until(m, NULL, m->conn);
 	for (uint64_t tag = MOCK_BIG; !m->downs; tag++) {
-		mock_pattern(buf, LEN, tag);
-		mock_sendv(m->conn, tag, buf, LEN, 1, &op);
+		mock_pattern(buf, SENT, tag);
+		mock_sendv(m->conn, tag, buf, SENT, 1, &op);
 		if (!list_empty(&pshm_conn_of(m->conn)->lent))
 			atomic_fetch_add(&board->written, 1);
 		while (!op.done && !m->downs)
@@ -117,13 +118,13 @@ static int sender_to_many_body(struct mock *m)
 {
 	unsigned char *buf = in_arena(LEN);
 
-	mock_pattern(buf, LEN, MOCK_BIG);
+	mock_pattern(buf, SENT, MOCK_BIG);
 	for (unsigned int i = 0; i < MANY; i++) {
 		uint64_t lent = 0;
 
 		mock_until(m, NULL, m->ups > (int)i);
 		while (!lent) {
-			mock_sendv(m->conn, MOCK_BIG, buf, LEN, 1, &op);
+			mock_sendv(m->conn, MOCK_BIG, buf, SENT, 1, &op);
 			lent = !list_empty(&pshm_conn_of(m->conn)->lent);
 			mock_until(m, NULL, op.done);
 		}
@@ -199,12 +200,12 @@ static void lend_to_child(void)
 
 	mock_connected(&us, NULL, &board->child);
 	from = in_arena(LEN);
-	mock_pattern(from, LEN, MOCK_BIG);
+	mock_pattern(from, SENT, MOCK_BIG);
 	mock_until(&us, NULL, ({
 		mock_sweep(&us, NULL);
-		pshm_arena_lends(pshm_conn_of(us.conn), from, LEN, &place);
+		pshm_arena_lends(pshm_conn_of(us.conn), from, SENT, &place);
 	}));
-	assert_int_equal(mock_sendv(us.conn, MOCK_BIG, from, LEN, 1, &op), 0);
+	assert_int_equal(mock_sendv(us.conn, MOCK_BIG, from, SENT, 1, &op), 0);
 }
 
 /* The program has its memory back, and uses it again. */

@@ -19,7 +19,7 @@
 #include "peer_arena.h"
 
 #define LEN ((1u << 20) + 4096u)
-#define BIG 100000u
+#define BIG 60000u
 
 /* a sends or offers, b receives or reads. */
 static struct mock a, b;
@@ -123,7 +123,7 @@ static void first_payload_is_sent_and_later_payload_lent(void **state)
 		assert_true(send_all(i, from + i * 4099, BIG + i));
 		assert_true(mock_is_pattern(from + i * 4099, BIG + i, MOCK_BIG + i));
 	}
-	assert_true(send_all(20, from, LEN));
+	assert_true(send_all(20, from, PSHM_EAGER_MAX));
 }
 
 static void payload_is_the_senders_again_once_it_was_taken(void **state)
@@ -507,6 +507,44 @@ static void mapped_memory_is_read_without_the_kernel(void **state)
 	}
 }
 
+/* Lets b's choice for messages of this length begin a burst through the ring, or of reads. */
+static void burst_begins(size_t len, bool lends)
+{
+	struct pshm_lending *lending = &at(&b)->lending;
+
+	while (pshm_lending_next(lending, len) != lends)
+		;
+}
+
+/* A receiver that has measured so asks a sender that polls for what it has mapped, and others not. */
+static void mapped_memory_may_be_asked_for(void **state)
+{
+	const struct iovec one = { from, LEN };
+	struct mock_op op;
+
+	kernel_refuses();
+	assert_int_equal(read_all(&one, 1, 1), 0);
+	burst_begins(LEN, false);
+	assert_int_equal(read_pieces(&one, 1, 1, LEN, &op), 0);
+	for (int i = 0; i < 3; i++)
+		mock_poll(&a, NULL);
+	mock_until(&b, NULL, op.done);
+	assert_int_equal(op.status, -FI_EBUSY);
+	assert_int_equal(op.op.moved, 0);
+	assert_int_equal(read_all(&one, 1, 1), 0);
+	assert_true(mock_is_pattern(to, LEN, 0));
+}
+
+/* What the receiver has asked for is not left to it to copy after all. */
+static void payload_that_is_asked_for_goes_through_the_ring(void **state)
+{
+	assert_false(send_all(0, from, BIG));
+	mapped(from);
+	assert_true(send_all(1, from, PSHM_EAGER_MAX));
+	assert_false(send_all(2, from, PSHM_EAGER_MAX + 1));
+	assert_false(send_all(3, from, LEN));
+}
+
 static void source_that_is_partly_mapped_is_read_by_the_kernel(void **state)
 {
 	unsigned char *plain = malloc(BIG);
@@ -600,6 +638,8 @@ int main(void)
 		TEST(payload_whose_chunk_is_retired_while_it_is_lent_arrives),
 		TEST(fork_leaves_what_is_lent_to_the_parent),
 		TEST(mapped_memory_is_read_without_the_kernel),
+		TEST(mapped_memory_may_be_asked_for),
+		TEST(payload_that_is_asked_for_goes_through_the_ring),
 		TEST(source_that_is_partly_mapped_is_read_by_the_kernel),
 		TEST(source_that_leaves_its_chunk_is_not_read_by_loads),
 		TEST(retired_chunk_is_read_by_the_kernel),

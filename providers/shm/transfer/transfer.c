@@ -152,7 +152,7 @@ static bool send_lent(struct pshm_conn *conn, struct pshm_transfer *t)
 	struct pshm_place place;
 	struct ring_line *line;
 
-	if (t->iov_cnt != 1 || t->len < PSHM_LENDS_MIN ||
+	if (t->iov_cnt != 1 || t->len < PSHM_LENDS_MIN || t->len > PSHM_EAGER_MAX ||
 	    !pshm_arena_lends(conn, t->iov[0].iov_base, t->len, &place) ||
 	    (t->len > PSHM_CLAIM_MAX && !pshm_lending_next(&conn->lending, t->len)) ||
 	    !ring_has_room(&conn->tx, (conn->tx.mask + 1) / 4, 0))
