@@ -152,7 +152,7 @@ static void publish(struct arena *arena, uint32_t idx, uint64_t inode)
 
 	arena->serial++;
 	/* F:arena.serial  the entry has no serial before it changes; pairs F:arena.serial */
-	atomic_thread_fence(memory_order_release);
+	platform_fence_release();
 	entry->base = chunk->base;
 	entry->len = chunk->len;
 	entry->inode = inode;
