@@ -10,6 +10,7 @@
 #ifndef WEFT_MEM_HEAP_H
 #define WEFT_MEM_HEAP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,9 +22,19 @@ extern _Atomic size_t heap_len;
 /* heap_has - returns true if memory was allocated here. Reads no lock */
 static inline bool heap_has(const void *ptr)
 {
-	/* A:heap.len  heap_base; pairs R:heap.len */
-	return (uintptr_t)ptr - heap_base <
-	       __atomic_load_n((size_t *)&heap_len, __ATOMIC_ACQUIRE);
+	/* A:heap.len  before heap_base; pairs R:heap.len */
+	size_t len = atomic_load_explicit(&heap_len, memory_order_acquire);
+
+	return (uintptr_t)ptr - heap_base < len;
+}
+
+/* heap_end - returns the first address behind those of the arena; 0: it has not started */
+static inline uintptr_t heap_end(void)
+{
+	/* A:heap.len  before heap_base; pairs R:heap.len */
+	size_t len = atomic_load_explicit(&heap_len, memory_order_acquire);
+
+	return heap_base + len;
 }
 
 /*

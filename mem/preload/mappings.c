@@ -44,16 +44,13 @@ static size_t whole_pages(size_t len)
 static bool meets(const void *addr, size_t len)
 {
 	uintptr_t base = (uintptr_t)addr;
-	/* A:heap.len  pairs R:heap.len */
-	size_t room = atomic_load_explicit(&heap_len, memory_order_acquire);
 
-	return room && len && base < heap_base + room &&
-	       (base >= heap_base || len > heap_base - base);
+	return len && base < heap_end() && (base >= heap_base || len > heap_base - base);
 }
 
 static bool is_within(const void *addr, size_t len)
 {
-	return heap_has(addr) && len <= heap_base + heap_len - (uintptr_t)addr;
+	return heap_has(addr) && len <= heap_end() - (uintptr_t)addr;
 }
 
 /* Returns the part of a range, from its beginning, that is in one chunk, or in a slot without one. */
@@ -78,8 +75,8 @@ static void retire(const void *addr, size_t len)
 
 	if (base < heap_base)
 		base = heap_base;
-	if (end > heap_base + heap_len || end < base)
-		end = heap_base + heap_len;
+	if (end > heap_end() || end < base)
+		end = heap_end();
 	for (; base < end; base += part) {
 		part = part_of(arena, base, end - base, &has);
 		if (has)

@@ -21,7 +21,8 @@
 static struct next found, found_late;
 /* R:next.found */
 static _Atomic bool is_found;
-static __thread bool looking __attribute__((tls_model("initial-exec")));
+/* Volatile: dlsym() is declared as one that does not call back, and what is set before it would be dropped. */
+static __thread volatile bool looking __attribute__((tls_model("initial-exec")));
 
 static _Alignas(EARLY_ALIGN) char early[EARLY_LEN];
 static _Atomic size_t early_used;
@@ -31,7 +32,7 @@ static void *early_malloc(size_t len)
 {
 	size_t room = EARLY_ALIGN + ((len + EARLY_ALIGN - 1) & ~(size_t)(EARLY_ALIGN - 1)), at;
 
-	if (len <= EARLY_LEN) {
+	if (len <= EARLY_LEN - EARLY_ALIGN) {
 		at = atomic_fetch_add_explicit(&early_used, room, memory_order_relaxed);
 		if (at <= EARLY_LEN - room) {
 			memcpy(early + at, &len, sizeof(len));
@@ -114,11 +115,12 @@ static void free_late(void *ptr)
 
 static void *realloc_late(void *ptr, size_t len)
 {
-	size_t old = early_usable_size(ptr);
+	size_t old;
 	void *grown;
 
 	if (!is_early(ptr))
 		return found.realloc(ptr, len);
+	old = early_usable_size(ptr);
 	grown = found.malloc(len);
 	if (grown)
 		memcpy(grown, ptr, old < len ? old : len);
