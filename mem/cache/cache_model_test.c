@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include "fake_watch.h"
 
-#define OPERATIONS 100000
+#define OPERATIONS 40000
 #define REFS	   8
 #define GOING_MAX  4 /* removals that were told and are still under way */
 
