@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program under libweft-mem.so (LD_PRELOAD) that stops allocating, with FI_MEM_DECAY=1; and one in a
- * control group with little memory.
+ * Programs under libweft-mem.so (LD_PRELOAD), with FI_MEM_DECAY=1: one that stops allocating, one that forks
+ * while the keeper gives back, one that forbids threads, and one in a control group with little memory.
  *
- * usage: keep_test [full]: what is run in that control group
+ * usage: keep_test [full|alone]: what is run in that control group; without threads
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -22,6 +30,11 @@
 
 #define MIB	   ((size_t)1 << 20)
 #define DEADLINE_S 20
+#define THREADS	   2
+/* So long, forks meet several rounds of the keeper. */
+#define FORKING_S 3
+/* What a process returns that can't be kept from making threads. */
+#define REFUSED 77
 
 static char *self;
 /* Not looked at by the compiler, which knows what malloc() returns. */
@@ -54,6 +67,126 @@ static void a_program_that_stops_allocating_gives_back(void **state)
 	for (size_t i = 0; i < MIB; i++)
 		assert_int_equal(used[i], 2);
 	free(used);
+}
+
+/* Allocates and frees until it is told to end. */
+static void *churn(void *arg)
+{
+	_Atomic bool *end = arg;
+
+	for (size_t n = 0; !atomic_load(end); n++) {
+		size_t len = (1 + n % 8) * MIB;
+		char *volatile addr = malloc(len);
+
+		if (!addr)
+			return arg;
+		memset(addr, (int)n, len);
+		free(addr);
+	}
+	return NULL;
+}
+
+/* In a child. Returns 0, or what is wrong. */
+static int child_allocates(const char *before)
+{
+	char *volatile addr;
+
+	alarm(DEADLINE_S);
+	for (size_t i = 0; i < MIB; i += 4096)
+		if (before[i] != 3)
+			return 1;
+	for (int i = 0; i < 4; i++) {
+		addr = malloc(4 * MIB);
+		if (!addr)
+			return 2;
+		memset(addr, i, 4 * MIB);
+		free(addr);
+	}
+	return 0;
+}
+
+static void children_allocate_whatever_the_keeper_does(void **state)
+{
+	time_t end = time(NULL) + FORKING_S;
+	_Atomic bool stop = false;
+	pthread_t threads[THREADS];
+	char *before = malloc(MIB);
+	int status = 0, cnt = 0;
+	void *failed;
+
+	memset(before, 3, MIB);
+	for (int t = 0; t < THREADS; t++)
+		assert_int_equal(pthread_create(&threads[t], NULL, churn, &stop), 0);
+	for (; !status && time(NULL) < end; cnt++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (!pid)
+			_exit(child_allocates(before));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	}
+	atomic_store(&stop, true);
+	for (int t = 0; t < THREADS; t++) {
+		assert_int_equal(pthread_join(threads[t], &failed), 0);
+		assert_null(failed);
+	}
+	print_message("%d forks\n", cnt);
+	assert_int_equal(status, 0);
+	free(before);
+}
+
+/* No thread can be made from here on. */
+static bool forbid_clone(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* Returns 0, or what is wrong. */
+static int be_alone(void)
+{
+	char *at;
+
+	if (!forbid_clone())
+		return REFUSED;
+	for (int i = 0; i < 3; i++) {
+		kept = malloc(32 * MIB);
+		if (!kept)
+			return 1;
+		memset(kept, 1, 32 * MIB);
+		at = (char *)(((uintptr_t)kept + MIB) & ~(MIB - 1));
+		free(kept);
+		if (resident(at) || resident(at + 30 * MIB))
+			return 2;
+	}
+	return 0;
+}
+
+static void a_program_that_forbids_threads_keeps_nothing(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		execl(self, self, "alone", (char *)NULL);
+		_exit(98);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == REFUSED) {
+		printf("no filter of system calls\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
 }
 
 /* 160 MiB are used and 64 have been free when 80 more are wanted, of 256. */
@@ -95,11 +228,13 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_that_stops_allocating_gives_back),
+		cmocka_unit_test(children_allocate_whatever_the_keeper_does),
+		cmocka_unit_test(a_program_that_forbids_threads_keeps_nothing),
 		cmocka_unit_test(what_is_kept_leaves_room_in_a_control_group),
 	};
 
 	self = argv[0];
 	if (argc > 1)
-		return be_full();
+		return !strcmp(argv[1], "full") ? be_full() : be_alone();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
