@@ -70,16 +70,25 @@ int sys_reserve_map(void *addr, size_t len, int fd)
 	return -err;
 }
 
-int sys_reserve_again(void *addr, size_t len)
+static int reserve_anew(void *addr, size_t len, int prot)
 {
 	int err = sys_fault(SYS_CALL_MMAP);
 
 	if (err)
 		return -err;
 	/* by its number: to a library that has put its own mmap() first this is no mapping of the program's */
-	return syscall(SYS_mmap, addr, len, PROT_NONE, RESERVED | MAP_FIXED, -1, 0) == -1
-		       ? -errno
-		       : 0;
+	return syscall(SYS_mmap, addr, len, prot, RESERVED | MAP_FIXED, -1, 0) == -1 ? -errno
+										     : 0;
+}
+
+int sys_reserve_again(void *addr, size_t len)
+{
+	return reserve_anew(addr, len, PROT_NONE);
+}
+
+int sys_reserve_zeros(void *addr, size_t len)
+{
+	return reserve_anew(addr, len, PROT_READ | PROT_WRITE);
 }
 
 struct leaving {

@@ -36,6 +36,12 @@ int sys_reserve_map(void *addr, size_t len, int fd);
 int sys_reserve_again(void *addr, size_t len);
 
 /*
+ * sys_reserve_zeros - make addresses memory of zeros of this process alone, whatever is mapped there
+ * A load or store finds one or the other at any time. Returns 0, or -FI_E*: they are as they were.
+ */
+int sys_reserve_zeros(void *addr, size_t len);
+
+/*
  * sys_reserve_leave - make what is mapped of a memfd private to this process, for a fork to copy
  * @inode: of the memfd. Other mappings between are left alone, and so are those that are private already
  * What is stored from now on goes to pages of its own, and no store to the memfd by others may follow. All

@@ -70,6 +70,31 @@ static void memory_is_mapped_at_its_place_and_not_in_a_child(void **state)
 	close(fd);
 }
 
+static void what_has_ended_is_zeros_that_nobody_else_sees(void **state)
+{
+	char *addr, *shared;
+	int fd;
+
+	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	fd = sys_memfd_create("reserve", PART, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(sys_reserve_map(addr, PART, fd), 0);
+	addr[0] = 7;
+	assert_int_equal(sys_memfd_map(fd, PART, 0, (void **)&shared), 0);
+	sys_fault_set(SYS_CALL_MMAP, ENOMEM, 0, 1);
+	assert_int_equal(sys_reserve_zeros(addr, PART), -FI_ENOMEM);
+	sys_fault_clear();
+	assert_int_equal(addr[0], 7);
+	assert_int_equal(sys_reserve_zeros(addr, PART), 0);
+	assert_int_equal(addr[0], 0);
+	addr[PART - 1] = 8;
+	assert_int_equal(shared[0], 7);
+	assert_int_equal(shared[PART - 1], 0);
+	sys_memfd_unmap(shared, PART);
+	sys_reserve_end(addr, LEN);
+	close(fd);
+}
+
 static void two_files_have_two_numbers(void **state)
 {
 	int a = sys_memfd_create("a", PART, 0600), b = sys_memfd_create("b", PART, 0600);
@@ -155,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reserved_addresses_begin_where_asked),
 		cmocka_unit_test(memory_is_mapped_at_its_place_and_not_in_a_child),
+		cmocka_unit_test(what_has_ended_is_zeros_that_nobody_else_sees),
 		cmocka_unit_test(two_files_have_two_numbers),
 		cmocka_unit_test(a_refusal_leaves_the_reservation),
 		cmocka_unit_test(a_table_is_zero),

@@ -288,7 +288,8 @@ static void entry_clear(struct arena *arena, uint32_t idx)
 int arena_chunk_drop(struct arena *arena, uint32_t idx)
 {
 	struct arena_chunk *chunk = &arena->chunks[idx];
-	int err = sys_reserve_again((void *)chunk->base, chunk->len);
+	/* a peer with a key over what was freed may have us load and store there still */
+	int err = sys_reserve_zeros((void *)chunk->base, chunk->len);
 
 	if (err)
 		return err;

@@ -193,7 +193,7 @@ void arena_chunk_leave(struct arena *arena, uint32_t idx);
 
 /*
  * arena_chunk_drop - end a chunk in which nothing is LIVE, and that nobody uses; the lock is held
- * Its addresses are reserved, and they and its index may become those of another one.
+ * Its addresses have memory of zeros, and they and its index may become those of another one.
  * Returns 0 or -FI_E*: it is as it was.
  */
 int arena_chunk_drop(struct arena *arena, uint32_t idx);

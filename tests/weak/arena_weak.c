@@ -90,6 +90,11 @@ void sys_memfd_unmap(void *addr, size_t len)
 {
 }
 
+int sys_reserve_zeros(void *addr, size_t len)
+{
+	return 0;
+}
+
 int sys_reserve_again(void *addr, size_t len)
 {
 	return 0;
