@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the child of a fork has of the arena, and what its parent keeps. */
+/* What the child of a fork has of the arena, and of a peer's, and what its parent keeps. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,11 +14,13 @@
 #include <rdma/fi_errno.h>
 #include "arena.h"
 #include "memfd.h"
+#include "reader.h"
 
-#define MIB	((size_t)1 << 20)
-#define THREADS 4
-#define PAIRS	64
-#define FORKS	200
+#define MIB	   ((size_t)1 << 20)
+#define THREADS	   4
+#define PAIRS	   64
+#define FORKS	   200
+#define FORKS_READ 20
 /* More than an arena of chunks that are used once could stand. */
 #define FORKS_MANY 1200
 
@@ -49,6 +51,110 @@ static int child_says(pid_t pid, int go)
 		assert_int_equal(write(go, "x", 1), 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return status;
+}
+
+/* What a process shows of its arena, and where it has stored 'x'. */
+struct shown {
+	struct arena_peer_id id;
+	uint64_t at;
+};
+
+/* The threads that read go on. */
+static _Atomic bool going;
+
+/* Opens and closes readers. Returns NULL, or @arg: one did not find what is shown. */
+static void *read_on(void *arg)
+{
+	const struct shown *shown = arg;
+
+	while (atomic_load(&going)) {
+		struct arena_reader reader;
+		const char *addr;
+
+		if (arena_reader_open(&reader, &shown->id))
+			return arg;
+		addr = arena_reader_find(&reader, shown->at, 1, false);
+		if (!addr || *addr != 'x')
+			return arg;
+		arena_reader_close(&reader);
+	}
+	return NULL;
+}
+
+/* In the child of a process that reads: it has the reader, and can open and close others. */
+static int read_as_child(const struct shown *shown, struct arena_reader *parents)
+{
+	const char *addr = arena_reader_find(parents, shown->at, 1, false);
+	struct arena_reader reader;
+
+	if (!addr || *addr != 'x' || arena_reader_open(&reader, &shown->id))
+		return 1;
+	if (arena_reader_find(&reader, shown->at, 1, false) != addr)
+		return 2;
+	arena_reader_close(&reader);
+	arena_reader_close(parents);
+	return 0;
+}
+
+/* Forks while threads open and close readers. Returns 0, or what is wrong. */
+static int read_and_fork(struct shown *shown)
+{
+	pthread_t threads[THREADS];
+	struct arena_reader reader;
+	void *fault, *faults = NULL;
+	int bad = 0;
+
+	alarm(60);
+	arena_peers_watch();
+	if (arena_reader_open(&reader, &shown->id))
+		return 10;
+	atomic_store(&going, true);
+	for (int t = 0; t < THREADS; t++)
+		if (pthread_create(&threads[t], NULL, read_on, shown))
+			return 11;
+	for (int i = 0; i < FORKS_READ && !bad; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(read_as_child(shown, &reader));
+		bad = child_says(pid, -1);
+	}
+	atomic_store(&going, false);
+	for (int t = 0; t < THREADS; t++) {
+		pthread_join(threads[t], &fault);
+		faults = faults ? faults : fault;
+	}
+	if (!arena_reader_find(&reader, shown->at, 1, false))
+		return 12;
+	arena_reader_close(&reader);
+	return bad || faults ? 13 : 0;
+}
+
+/* The first test, while no thread keeps what was freed: ThreadSanitizer's children of threads start none. */
+static void children_find_the_readers_of_a_peer_whole(void **state)
+{
+	struct shown shown = { .id = { .process = state, .pid = (uint32_t)getpid() } };
+	int tell[2];
+	char *addr;
+	pid_t pid;
+
+	assert_int_equal(pipe(tell), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(read(tell[0], &shown, sizeof(shown)) == sizeof(shown)
+			      ? read_and_fork(&shown)
+			      : 20);
+	/* what a fork finds allocated is shown to nobody */
+	addr = allocate(MIB, ARENA_READ);
+	addr[0] = 'x';
+	shown.at = (uintptr_t)addr;
+	assert_true(arena_directory_at(arena, &shown.id.fd, shown.id.nonce));
+	assert_int_equal(write(tell[1], &shown, sizeof(shown)), sizeof(shown));
+	assert_int_equal(child_says(pid, -1), 0);
+	assert_int_equal(arena_free(arena, addr), 0);
+	close(tell[0]);
+	close(tell[1]);
 }
 
 static void neither_sees_what_the_other_stores_later(void **state)
@@ -367,6 +473,7 @@ static void a_child_begins_an_arena_of_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(children_find_the_readers_of_a_peer_whole),
 		cmocka_unit_test(neither_sees_what_the_other_stores_later),
 		cmocka_unit_test(a_child_has_one_moment_of_four_threads),
 		cmocka_unit_test(what_is_allocated_after_a_fork_is_shown),
