@@ -194,6 +194,26 @@ void engine_single_more(struct engine_domain *domain)
 		engine_round_rest(domain);
 }
 
+/*
+ * Returns true if a peer has stored to this domain's memory by itself since the last call: a program
+ * that waits for that, by polling its memory, has a peer that runs, though no packet arrives.
+ */
+static bool engine_domain_stored(struct engine_domain *domain)
+{
+	struct engine_ep *ep;
+	bool stored = false;
+
+	list_for_each_entry(ep, &domain->eps, domain_link) {
+		for (uint32_t i = 0; i < ep->wire_cnt; i++) {
+			const struct engine_wire *w = &ep->wires[i];
+
+			if (w->wire && w->ops->stored)
+				stored |= w->ops->stored(w->wire);
+		}
+	}
+	return stored;
+}
+
 void engine_domain_idle(struct engine_domain *domain)
 {
 	uint32_t over = domain->idle - domain->yield_after - 1;
@@ -202,9 +222,13 @@ void engine_domain_idle(struct engine_domain *domain)
 
 	if (over % ENGINE_YIELD_EVERY && over % domain->yield_after)
 		return;
+	if (engine_domain_stored(domain)) {
+		domain->idle = 1;
+		return;
+	}
 	ns = engine_domain_yield(domain);
 	if (ns >= ENGINE_YIELD_SOME_NS)
-		moved = engine_domain_round(domain);
+		moved = engine_domain_round(domain) | engine_domain_stored(domain);
 	domain->yield_after = engine_yield_after(domain->yield_after, ns, moved);
 	if (moved)
 		domain->idle = 0;

@@ -35,10 +35,14 @@ int __wrap_sched_yield(void);
 static uint64_t yield_ns;
 static uint32_t yields;
 
+/* Looks of the wires that will find that a peer has stored, and how many more after each yield */
+static uint32_t stores, stores_in_yield;
+
 int __wrap_sched_yield(void)
 {
 	yields++;
 	now_ns += yield_ns;
+	stores += stores_in_yield;
 	return 0;
 }
 
@@ -62,7 +66,17 @@ static uint64_t fake_arm(struct wire *wire)
 	return UINT64_MAX;
 }
 
-static const struct wire_ops fake_ops = { .poll = fake_poll, .arm = fake_arm };
+static bool fake_stored(struct wire *wire)
+{
+	if (!stores)
+		return false;
+	stores--;
+	return true;
+}
+
+static const struct wire_ops fake_ops = { .poll = fake_poll,
+					  .arm = fake_arm,
+					  .stored = fake_stored };
 
 static struct world {
 	struct engine_domain domain;
@@ -74,6 +88,7 @@ static struct world {
 static int open_world(void **state)
 {
 	memset(&w, 0, sizeof(w));
+	stores = stores_in_yield = 0;
 	list_init(&w.domain.eps);
 	list_init(&w.domain.due);
 	list_init(&w.domain.tasks);
@@ -145,6 +160,25 @@ static void a_program_that_shares_its_core_yields_often_while_nothing_arrives(vo
 	/* the other thread has ended */
 	yields_of(ENGINE_YIELD_EVERY, 0);
 	assert_int_equal(yields_of(ENGINE_YIELD_MAX / 2, 0), 0);
+}
+
+/* Else it would give other threads the core in every few rounds, though what it waits for arrives. */
+static void a_program_whose_peers_store_to_its_memory_keeps_its_core(void **state)
+{
+	w.domain.yield_after = ENGINE_YIELD_MAX;
+	stores = 100;
+	assert_int_equal(yields_of(50 * ENGINE_YIELD_MAX, 5000), 0);
+	/* a sleeper takes 0 for a round that has moved something */
+	assert_true(w.domain.idle);
+	assert_in_range(yields_of(3 * ENGINE_YIELD_MAX, 5000), 1, 200);
+}
+
+static void a_yield_in_which_a_peer_stored_comes_again_soon(void **state)
+{
+	w.domain.yield_after = ENGINE_YIELD_MAX;
+	stores_in_yield = 2;
+	assert_int_equal(yields_of(ENGINE_YIELD_MAX + 2, 5000), 1);
+	assert_int_equal(w.domain.yield_after, ENGINE_YIELD_MIN);
 }
 
 static void the_first_wire_is_polled_in_each_round_and_an_idle_other_one_ever_more_rarely(
@@ -372,6 +406,8 @@ int main(void)
 		test(a_receive_of_a_group_bounds_the_sleep),
 		test(a_program_alone_on_its_core_yields_rarely_though_nothing_arrives),
 		test(a_program_that_shares_its_core_yields_often_while_nothing_arrives),
+		test(a_program_whose_peers_store_to_its_memory_keeps_its_core),
+		test(a_yield_in_which_a_peer_stored_comes_again_soon),
 	};
 
 	return cmocka_run_group_tests_name("round", tests, NULL, NULL);

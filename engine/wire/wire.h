@@ -507,6 +507,13 @@ struct wire_ops {
 	bool (*reached)(struct wire_conn *conn, uint64_t kind);
 
 	/*
+	 * stored - returns true if a peer has stored to memory of this process by itself since the last
+	 * call, as far as the wire looks: a hint
+	 * Called about as often as the core is yielded. NULL: no peer can.
+	 */
+	bool (*stored)(struct wire *wire);
+
+	/*
 	 * lends - returns true if the peer can read this memory itself: sendv is faster then than claim
 	 * @len: lends_min or more, at most claim_max
 	 * NULL: no peer can.
@@ -661,7 +668,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 20u
+#define WIRE_LAYOUT 21u
 
 struct wire_provider {
 	size_t size;

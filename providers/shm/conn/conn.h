@@ -312,6 +312,8 @@ struct pshm_conn {
 	bool arena_refused;
 	/* our pshm_inside.entered, and the peer's when it was cut off in the middle of an access */
 	uint64_t entered, cut_entered;
+	/* the peer's at the last pshm_stored() */
+	uint64_t seen_entered;
 	bool cut;
 	/* the peer's key table; NULL until it is needed */
 	struct pshm_reading *reading;

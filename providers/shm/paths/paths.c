@@ -605,6 +605,7 @@ const struct wire_ops pshm_wire_ops = {
 	.lent = pshm_lent,
 	.reach = pshm_reach,
 	.reached = pshm_reached,
+	.stored = pshm_stored,
 	.access = pshm_access,
 	.accept = pshm_conn_accept,
 	.refuse = pshm_conn_refuse,

@@ -425,6 +425,31 @@ static void a_peer_that_is_stopped_in_a_store_is_cut_off(void **state)
 	assert_int_equal(arena_free(arena_get(), ours), 0);
 }
 
+/* No packet tells the owner that a peer is active, but it can look. */
+static void the_owner_sees_that_a_peer_has_stored(void **state)
+{
+	struct packet_target target = { .addr = 5, .len = 8, .key = KEY + 1 };
+	unsigned char *ours;
+	uint32_t other;
+
+	ours = expose_arena(KEY + 1, &other);
+	for (int i = 0; i < 2000; i++)
+		mock_poll(NULL, &b);
+	assert_false(pshm_wire_ops.stored(b.wire));
+	for (int i = 0; i < 3; i++) {
+		assert_non_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_WRITE));
+		assert_true(pshm_wire_ops.reached(a.conn, FI_REMOTE_WRITE));
+		assert_true(pshm_wire_ops.stored(b.wire));
+		assert_false(pshm_wire_ops.stored(b.wire));
+		assert_false(pshm_wire_ops.stored(a.wire));
+	}
+	assert_non_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_READ));
+	assert_true(pshm_wire_ops.reached(a.conn, FI_REMOTE_READ));
+	assert_false(pshm_wire_ops.stored(b.wire));
+	mr_remove(&table, other);
+	assert_int_equal(arena_free(arena_get(), ours), 0);
+}
+
 static void what_is_loaded_is_the_regions_after_its_chunk_was_retired(void **state)
 {
 	struct packet_target target = { .addr = 5, .len = 8, .key = KEY + 1 };
@@ -672,6 +697,7 @@ int main(void)
 		TEST(a_key_that_goes_ends_what_is_under_way, setup),
 		TEST(who_is_inside_is_seen_by_the_owner, setup),
 		TEST(a_peer_that_is_stopped_in_a_store_is_cut_off, setup),
+		TEST(the_owner_sees_that_a_peer_has_stored, setup),
 		TEST(what_is_loaded_is_the_regions_after_its_chunk_was_retired, setup),
 		TEST(pages_without_data_are_cut_off_too, setup),
 		TEST(who_is_inside_when_its_connection_ends_is_still_seen, setup),

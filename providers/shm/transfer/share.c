@@ -362,3 +362,24 @@ void pshm_share_join(struct pshm_wire *w, const struct wire_attr *attr)
 	if (w->share)
 		list_add_tail(&w->share->wires, &w->share_link);
 }
+
+bool pshm_stored(struct wire *base)
+{
+	struct pshm_wire *w = container_of(base, struct pshm_wire, base);
+	bool stored = false;
+
+	if (w->forked)
+		return false;
+	for (uint32_t i = 0; i < w->hot_cnt; i++) {
+		struct pshm_conn *conn = w->up[i];
+		uint64_t entered;
+
+		if (!conn)
+			continue;
+		entered = atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].entered,
+					       memory_order_relaxed);
+		stored |= entered != conn->seen_entered;
+		conn->seen_entered = entered;
+	}
+	return stored;
+}

@@ -38,4 +38,10 @@ struct pshm_share_counts pshm_share_counts(struct wire_share *share,
 					   struct pshm_share_counts *before);
 const struct pshm_region *pshm_share_table(const struct wire_share *share);
 
+/*
+ * pshm_stored - stored of wire_ops: looks at the marks of peers whose rings are hot
+ * Long reads leave marks too, and count.
+ */
+bool pshm_stored(struct wire *wire);
+
 #endif
