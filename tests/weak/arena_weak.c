@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "arena.h"
 #include "chunk.h"
 #include "conn.h"
 #include "maps.h"
@@ -32,7 +33,7 @@ static uint32_t memory_cnt;
 static struct pshm_pair pair;
 static struct pshm_wire wire;
 static struct pshm_conn conn, lender;
-static struct pshm_place place;
+static struct pshm_place lent_place;
 static _Atomic uint32_t line; /* of the ring: it carries the place */
 static _Atomic uint32_t word; /* of the chunk's memory */
 static uint32_t left;	      /* it, as the owner has it once the chunk is its own */
@@ -265,8 +266,8 @@ static void set_up_lent(void)
 static void lending(void)
 {
 	adder();
-	if (!pshm_arena_lends(&lender, (void *)(BASE + 16), 16, &place) &&
-	    pshm_arena_lends(&lender, (void *)(BASE + 16), 16, &place))
+	if (!pshm_arena_lends(&lender, (void *)(BASE + 16), 16, &lent_place) &&
+	    pshm_arena_lends(&lender, (void *)(BASE + 16), 16, &lent_place))
 		atomic_store_explicit(&line, 1, memory_order_release);
 }
 
@@ -274,7 +275,7 @@ static void borrower(void)
 {
 	pshm_peer_map(&conn);
 	if (atomic_load_explicit(&line, memory_order_acquire))
-		weak_require(pshm_peer_place(&conn, &place, 16) == mapping + 16);
+		weak_require(pshm_peer_place(&conn, &lent_place, 16) == mapping + 16);
 }
 
 static const struct weak_test lent = {
