@@ -32,6 +32,7 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_FALLOCATE] = "fallocate",
 	[SYS_CALL_FCHMOD] = "fchmod",
 	[SYS_CALL_FCNTL_SEAL] = "fcntl_seal",
+	[SYS_CALL_FCNTL_DUP] = "fcntl_dup",
 	[SYS_CALL_FSTAT] = "fstat",
 	[SYS_CALL_PREAD] = "pread",
 	[SYS_CALL_MMAP] = "mmap",

@@ -73,6 +73,7 @@ static void every_call_has_its_name(void **state)
 		"fallocate",
 		"fchmod",
 		"fcntl_seal",
+		"fcntl_dup",
 		"fstat",
 		"pread",
 		"mmap",

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
@@ -61,6 +62,7 @@ static bool parse(const char *at, struct sys_map *mapping)
 	    !take_number(&at, 16, ':', &major) || !take_number(&at, 16, ' ', &minor))
 		return false;
 	mapping->inode = strtoull(at, &name, 10);
+	mapping->device = makedev((unsigned int)major, (unsigned int)minor);
 	mapping->addr = (void *)(uintptr_t)base;
 	mapping->len = end - base;
 	mapping->prot = (mode[0] == 'r' ? PROT_READ : 0) | (mode[1] == 'w' ? PROT_WRITE : 0) |
@@ -202,6 +204,7 @@ static int ask(int fd, uintptr_t addr, struct sys_map *mapping)
 			(query.vma_flags & QUERY_EXECUTABLE ? PROT_EXEC : 0),
 		.shared = query.vma_flags & QUERY_SHARED,
 		.offset = query.vma_offset,
+		.device = makedev(query.dev_major, query.dev_minor),
 		.inode = query.inode,
 		.private_anonymous = !(query.vma_flags & QUERY_SHARED) && !query.inode &&
 				     !query.dev_major && !query.dev_minor &&

@@ -21,8 +21,9 @@ struct sys_map {
 	int prot;
 	/* MAP_SHARED */
 	bool shared;
-	/* of a file: bytes from its beginning, and its number; 0 of other memory */
+	/* of a file: bytes from its beginning, its device as in struct stat, and its number; 0 of other memory */
 	uint64_t offset;
+	uint64_t device;
 	uint64_t inode;
 	/* private memory without a file, heap and stacks among it; no huge pages that were reserved */
 	bool private_anonymous;

@@ -265,12 +265,62 @@ void sys_memfd_populate(void *addr, size_t len)
 	madvise((char *)addr - before, before + len, MADV_POPULATE_WRITE);
 }
 
-int sys_memfd_punch(int fd, uint64_t offset, size_t len)
+int sys_memfd_identify(int fd, struct sys_memfd_id *id)
 {
-	if (faulty(SYS_CALL_FALLOCATE) ||
-	    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len))
+	struct stat st;
+
+	if (faulty(SYS_CALL_FSTAT) || fstat(fd, &st))
 		return -errno;
+	*id = (struct sys_memfd_id){ .device = st.st_dev, .inode = st.st_ino };
 	return 0;
+}
+
+/* Returns whether a descriptor is one of that memfd. */
+static bool is_of(int fd, const struct sys_memfd_id *id)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_dev == id->device && st.st_ino == id->inode;
+}
+
+int sys_memfd_dup(int fd, const struct sys_memfd_id *id)
+{
+	int again = faulty(SYS_CALL_FCNTL_DUP) ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (again < 0)
+		return -errno;
+	/* What was looked at is what is used, whatever @fd becomes meanwhile. */
+	if (is_of(again, id))
+		return again;
+	close(again);
+	return -FI_EBADF;
+}
+
+void sys_memfd_close(int fd, const struct sys_memfd_id *id)
+{
+	if (fd >= 0 && is_of(fd, id))
+		close(fd);
+}
+
+/*
+ * The descriptor is duplicated first: what was looked at is what is punched, whatever another thread closes
+ * and opens meanwhile. Where there is no further descriptor it is only looked at.
+ */
+int sys_memfd_punch(int fd, const struct sys_memfd_id *id, uint64_t offset, size_t len)
+{
+	int again = faulty(SYS_CALL_FCNTL_DUP) ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int err = 0;
+
+	fd = again >= 0 ? again : fd;
+	if (!is_of(fd, id))
+		err = -FI_EBADF;
+	else if (faulty(SYS_CALL_FALLOCATE) ||
+		 fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+			   (off_t)len))
+		err = -errno;
+	if (again >= 0)
+		close(again);
+	return err;
 }
 
 int sys_memfd_inode(int fd, uint64_t *inode)

@@ -114,12 +114,38 @@ int sys_memfd_read(int fd, void *buf, size_t len);
 void sys_memfd_populate(void *addr, size_t len);
 
 /*
- * sys_memfd_punch - take pages away: a load finds zeros, a store gets a new page
- * @fd:		 writable, mapped by any number of processes
- * @offset, @len: multiples of a page
- * Returns 0 or -FI_E*: -FI_ENOMEM.
+ * What a memfd is known by as long as it exists. The number of a descriptor is not that: a program may close
+ * all descriptors, and open others under their numbers.
  */
-int sys_memfd_punch(int fd, uint64_t offset, size_t len);
+struct sys_memfd_id {
+	uint64_t device;
+	uint64_t inode;
+};
+
+/*
+ * sys_memfd_identify - what a memfd is known by
+ * @fd: of this process, which has just made it
+ * Returns 0 or -FI_E*.
+ */
+int sys_memfd_identify(int fd, struct sys_memfd_id *id);
+
+/*
+ * sys_memfd_dup - a further descriptor of a memfd, which no other part of the program knows and closes
+ * @fd: was one of it
+ * Returns it, owned; -FI_EBADF: @fd is no descriptor of it any more; or -FI_E*.
+ */
+int sys_memfd_dup(int fd, const struct sys_memfd_id *id);
+
+/* sys_memfd_close - close @fd, unless it is no descriptor of the memfd any more */
+void sys_memfd_close(int fd, const struct sys_memfd_id *id);
+
+/*
+ * sys_memfd_punch - take pages away: a load finds zeros, a store gets a new page
+ * @fd:		 was a writable descriptor of the memfd, which any number of processes has mapped
+ * @offset, @len: multiples of a page
+ * Returns 0; -FI_EBADF: @fd is no descriptor of it any more (sys_reserve_remove()); or -FI_E*: -FI_ENOMEM.
+ */
+int sys_memfd_punch(int fd, const struct sys_memfd_id *id, uint64_t offset, size_t len);
 
 /*
  * sys_memfd_inode - the number of the file behind a descriptor, which no other memfd has while the

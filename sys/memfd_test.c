@@ -386,6 +386,46 @@ static void only_a_writable_descriptor_is_one(void **state)
 	close(fd);
 }
 
+/* A program has closed the descriptor, and has another file under its number. */
+static void another_file_under_the_number_is_left_alone(void **state)
+{
+	int fd = sys_memfd_create("ours", LEN, 0600), theirs, again;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct sys_memfd_id id;
+	char byte;
+
+	assert_int_equal(sys_memfd_identify(fd, &id), 0);
+	again = sys_memfd_dup(fd, &id);
+	assert_true(again >= 0 && again != fd);
+	assert_int_equal(pwrite(fd, "1", 1, 0), 1);
+	assert_int_equal(sys_memfd_punch(fd, &id, 0, page), 0);
+	assert_int_equal(pread(again, &byte, 1, 0), 1);
+	assert_int_equal(byte, 0);
+	/* without room for a further descriptor */
+	assert_int_equal(pwrite(fd, "1", 1, 0), 1);
+	sys_fault_set(SYS_CALL_FCNTL_DUP, FI_EMFILE, 0, 0);
+	assert_int_equal(sys_memfd_dup(fd, &id), -FI_EMFILE);
+	assert_int_equal(sys_memfd_punch(fd, &id, 0, page), 0);
+	sys_fault_clear();
+	assert_int_equal(pread(again, &byte, 1, 0), 1);
+	assert_int_equal(byte, 0);
+
+	theirs = sys_memfd_create("theirs", LEN, 0600);
+	assert_int_equal(pwrite(theirs, "2", 1, 0), 1);
+	assert_int_equal(dup2(theirs, fd), fd);
+	assert_int_equal(sys_memfd_dup(fd, &id), -FI_EBADF);
+	assert_int_equal(sys_memfd_punch(fd, &id, 0, page), -FI_EBADF);
+	sys_memfd_close(fd, &id);
+	assert_int_equal(pread(fd, &byte, 1, 0), 1);
+	assert_int_equal(byte, '2');
+	close(fd);
+	assert_int_equal(sys_memfd_dup(fd, &id), -FI_EBADF);
+	assert_int_equal(sys_memfd_punch(fd, &id, 0, page), -FI_EBADF);
+	sys_memfd_close(again, &id);
+	assert_int_equal(pread(again, &byte, 1, 0), -1);
+	close(theirs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +444,7 @@ int main(void)
 		cmocka_unit_test_teardown(failing_calls_are_passed_on_and_leave_no_descriptor,
 					  clear),
 		cmocka_unit_test(pages_that_there_are_are_found),
+		cmocka_unit_test_teardown(another_file_under_the_number_is_left_alone, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

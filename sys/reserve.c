@@ -93,14 +93,20 @@ int sys_reserve_zeros(void *addr, size_t len)
 
 struct leaving {
 	int fd;
-	uint64_t inode;
+	const struct sys_memfd_id *id;
 };
+
+/* Returns whether a mapping is of that memfd, and stores to it go there. */
+static bool is_shared_of(const struct sys_map *m, const struct sys_memfd_id *id)
+{
+	return m->shared && m->inode == id->inode && m->device == id->device;
+}
 
 static int leave_part(const struct sys_map *m, void *arg)
 {
 	const struct leaving *leaving = arg;
 
-	if (!m->shared || m->inode != leaving->inode)
+	if (!is_shared_of(m, leaving->id))
 		return 0;
 	/*
 	 * The kernel replaces a mapping in one step: another thread waits, and finds the same contents. To
@@ -113,12 +119,28 @@ static int leave_part(const struct sys_map *m, void *arg)
 	return 0;
 }
 
-int sys_reserve_leave(void *addr, size_t len, int fd, uint64_t inode)
+int sys_reserve_leave(void *addr, size_t len, int fd, const struct sys_memfd_id *id)
 {
-	struct leaving leaving = { fd, inode };
+	struct leaving leaving = { fd, id };
 	int err = sys_fault(SYS_CALL_MMAP);
 
 	return err ? -err : sys_maps_each(addr, len, leave_part, &leaving);
+}
+
+static int remove_part(const struct sys_map *m, void *arg)
+{
+	const struct sys_memfd_id *id = arg;
+	int err = is_shared_of(m, id) ? sys_fault(SYS_CALL_FALLOCATE) : 0;
+
+	if (err || !is_shared_of(m, id))
+		return -err;
+	/* by its number: a library that has put its own madvise() first has this memory from here */
+	return syscall(SYS_madvise, m->addr, m->len, MADV_REMOVE) ? -errno : 0;
+}
+
+int sys_reserve_remove(void *addr, size_t len, const struct sys_memfd_id *id)
+{
+	return sys_maps_each(addr, len, remove_part, (void *)(uintptr_t)id);
 }
 
 int sys_reserve_take(void *addr, size_t len)

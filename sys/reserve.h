@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "memfd.h"
 
 /*
  * sys_reserve - reserve addresses, without memory: an access faults
@@ -43,12 +44,19 @@ int sys_reserve_zeros(void *addr, size_t len);
 
 /*
  * sys_reserve_leave - make what is mapped of a memfd private to this process, for a fork to copy
- * @inode: of the memfd. Other mappings between are left alone, and so are those that are private already
+ * @fd, @id: of the memfd. Other mappings between are left alone, and so are those that are private already
  * What is stored from now on goes to pages of its own, and no store to the memfd by others may follow. All
  * the time other threads find the memory as they left it. Protections stay.
  * Returns 0 or -FI_E*: parts may still be shared, which a child does not have.
  */
-int sys_reserve_leave(void *addr, size_t len, int fd, uint64_t inode);
+int sys_reserve_leave(void *addr, size_t len, int fd, const struct sys_memfd_id *id);
+
+/*
+ * sys_reserve_remove - take the pages of a memfd away that a range has mapped, without a descriptor of it
+ * Other mappings between are left alone. Returns 0 or -FI_E*: parts that this process has locked, or may not
+ * write, keep theirs.
+ */
+int sys_reserve_remove(void *addr, size_t len, const struct sys_memfd_id *id);
 
 /*
  * sys_reserve_own - give every page of private memory to this process, so that no store by others to

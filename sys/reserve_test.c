@@ -44,6 +44,7 @@ static void reserved_addresses_begin_where_asked(void **state)
 
 static void memory_is_mapped_at_its_place_and_not_in_a_child(void **state)
 {
+	struct sys_memfd_id id;
 	char *addr, *again;
 	int fd, status;
 	pid_t pid;
@@ -62,7 +63,8 @@ static void memory_is_mapped_at_its_place_and_not_in_a_child(void **state)
 											   : 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(sys_memfd_punch(fd, 0, PART), 0);
+	assert_int_equal(sys_memfd_identify(fd, &id), 0);
+	assert_int_equal(sys_memfd_punch(fd, &id, 0, PART), 0);
 	assert_int_equal(addr[PART], 0);
 	assert_int_equal(again[0], 0);
 	sys_memfd_unmap(again, PART);
@@ -110,22 +112,52 @@ static void two_files_have_two_numbers(void **state)
 
 static void a_refusal_leaves_the_reservation(void **state)
 {
+	struct sys_memfd_id id;
 	char *addr;
 	int fd;
 
 	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
 	fd = sys_memfd_create("reserve", PART, 0600);
+	assert_int_equal(sys_memfd_identify(fd, &id), 0);
 	sys_fault_set(SYS_CALL_MMAP, FI_ENOMEM, 0, 0);
 	assert_int_equal(sys_reserve_map(addr, PART, fd), -FI_ENOMEM);
 	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), -FI_ENOMEM);
 	assert_null(sys_reserve_zero(LEN));
 	sys_fault_clear();
 	sys_fault_set(SYS_CALL_FALLOCATE, FI_ENOMEM, 0, 0);
-	assert_int_equal(sys_memfd_punch(fd, 0, PART), -FI_ENOMEM);
+	assert_int_equal(sys_memfd_punch(fd, &id, 0, PART), -FI_ENOMEM);
 	sys_fault_clear();
 	assert_true(mapped(addr));
 	sys_reserve_end(addr, LEN);
 	close(fd);
+}
+
+static void pages_are_removed_from_one_file_without_a_descriptor(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct sys_memfd_id id;
+	char *addr;
+	int fd, other;
+
+	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	fd = sys_memfd_create("reserve", PART, 0600);
+	other = sys_memfd_create("other", page, 0600);
+	assert_int_equal(sys_memfd_identify(fd, &id), 0);
+	assert_int_equal(sys_reserve_map(addr, PART, fd), 0);
+	assert_int_equal(sys_reserve_map(addr + page, page, other), 0);
+	close(fd);
+	memset(addr, 1, PART);
+	assert_int_equal(sys_reserve_remove(addr, PART, &id), 0);
+	assert_int_equal(addr[0], 0);
+	assert_int_equal(addr[page], 1);
+	assert_int_equal(addr[PART - 1], 0);
+	addr[0] = 1;
+	sys_fault_set(SYS_CALL_FALLOCATE, FI_ENOMEM, 0, 0);
+	assert_int_equal(sys_reserve_remove(addr, PART, &id), -FI_ENOMEM);
+	sys_fault_clear();
+	assert_int_equal(addr[0], 1);
+	close(other);
+	sys_reserve_end(addr, LEN);
 }
 
 static void a_table_is_zero(void **state)
@@ -141,23 +173,23 @@ static void a_table_is_zero(void **state)
 static void what_is_left_is_private_and_as_it_was(void **state)
 {
 	char *addr, *shared;
-	uint64_t inode;
+	struct sys_memfd_id id;
 	int fd;
 
 	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
 	fd = sys_memfd_create("reserve", PART, 0600);
 	assert_true(fd >= 0);
-	assert_int_equal(sys_memfd_inode(fd, &inode), 0);
+	assert_int_equal(sys_memfd_identify(fd, &id), 0);
 	assert_int_equal(sys_reserve_map(addr, PART, fd), 0);
 	assert_int_equal(sys_memfd_map(fd, PART, SYS_MEMFD_WRITE, (void **)&shared), 0);
 	memset(addr, 1, PART);
 	assert_int_equal(mprotect(addr + PART / 2, PART / 2, PROT_READ), 0);
 	sys_fault_set(SYS_CALL_MMAP, FI_ENOMEM, 0, 0);
-	assert_int_equal(sys_reserve_leave(addr, PART, fd, inode), -FI_ENOMEM);
+	assert_int_equal(sys_reserve_leave(addr, PART, fd, &id), -FI_ENOMEM);
 	sys_fault_clear();
 	addr[0] = 2;
 	assert_int_equal(shared[0], 2);
-	assert_int_equal(sys_reserve_leave(addr, LEN, fd, inode), 0);
+	assert_int_equal(sys_reserve_leave(addr, LEN, fd, &id), 0);
 	addr[0] = 3;
 	assert_int_equal(shared[0], 2);
 	assert_int_equal(addr[PART - 1], 1);
@@ -183,6 +215,7 @@ int main(void)
 		cmocka_unit_test(what_has_ended_is_zeros_that_nobody_else_sees),
 		cmocka_unit_test(two_files_have_two_numbers),
 		cmocka_unit_test(a_refusal_leaves_the_reservation),
+		cmocka_unit_test(pages_are_removed_from_one_file_without_a_descriptor),
 		cmocka_unit_test(a_table_is_zero),
 		cmocka_unit_test(what_is_left_is_private_and_as_it_was),
 	};

@@ -7,7 +7,6 @@
 #include "chunk.h"
 #include "membarrier.h"
 #include "maps.h"
-#include "memfd.h"
 #include "reserve.h"
 
 /*
@@ -27,7 +26,9 @@ int arena_directory_make(struct arena *arena)
 	fd = sys_memfd_create("weft-arena-directory", sizeof(struct arena_directory), 0400);
 	if (fd < 0)
 		return fd;
-	err = sys_memfd_map(fd, sizeof(struct arena_directory), SYS_MEMFD_WRITE, &addr);
+	err = sys_memfd_identify(fd, &arena->directory_id);
+	if (!err)
+		err = sys_memfd_map(fd, sizeof(struct arena_directory), SYS_MEMFD_WRITE, &addr);
 	if (err)
 		goto err_close;
 	head = &((struct arena_directory *)addr)->head;
@@ -52,7 +53,7 @@ void arena_directory_drop(struct arena *arena)
 	if (!arena->directory)
 		return;
 	sys_memfd_unmap(arena->directory, sizeof(*arena->directory));
-	close(arena->directory_fd);
+	sys_memfd_close(arena->directory_fd, &arena->directory_id);
 	arena->directory = NULL;
 	arena->directory_fd = -1;
 }
@@ -145,7 +146,7 @@ static void slots_clear(struct arena *arena, const struct arena_chunk *chunk)
 }
 
 /* Shows the chunk to this process's threads and to peers. */
-static void publish(struct arena *arena, uint32_t idx, uint64_t inode)
+static void publish(struct arena *arena, uint32_t idx)
 {
 	struct arena_entry *entry = &arena->directory->entries[idx];
 	struct arena_chunk *chunk = &arena->chunks[idx];
@@ -155,7 +156,7 @@ static void publish(struct arena *arena, uint32_t idx, uint64_t inode)
 	platform_fence_release();
 	entry->base = chunk->base;
 	entry->len = chunk->len;
-	entry->inode = inode;
+	entry->inode = chunk->id.inode;
 	entry->fd = (uint32_t)chunk->fd;
 	entry->kind = chunk->kind;
 	atomic_store_explicit(&entry->retired, 0, memory_order_relaxed);
@@ -179,14 +180,14 @@ static int chunk_file(const struct arena_chunk *chunk)
 }
 
 /* Makes the memory of a chunk. Returns 0 or -FI_E*. */
-static int chunk_map(struct arena_chunk *chunk, uint64_t *inode)
+static int chunk_map(struct arena_chunk *chunk)
 {
 	int err;
 
 	chunk->fd = chunk_file(chunk);
 	if (chunk->fd < 0)
 		return chunk->fd;
-	err = sys_memfd_inode(chunk->fd, inode);
+	err = sys_memfd_identify(chunk->fd, &chunk->id);
 	if (!err)
 		err = sys_reserve_map((void *)chunk->base, chunk->len, chunk->fd);
 	if (!err && chunk->kind == ARENA_HUGE) {
@@ -202,7 +203,6 @@ static int chunk_map(struct arena_chunk *chunk, uint64_t *inode)
 int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint32_t *idx)
 {
 	struct arena_chunk chunk = { .kind = kind };
-	uint64_t inode;
 	uint32_t slot;
 	int err;
 
@@ -214,11 +214,11 @@ int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint3
 	if (err)
 		return err;
 	chunk.base = arena->base + (size_t)slot * ARENA_SLOT;
-	err = chunk_map(&chunk, &inode);
+	err = chunk_map(&chunk);
 	if (err)
 		return err;
 	arena->chunks[*idx] = chunk;
-	publish(arena, *idx, inode);
+	publish(arena, *idx);
 	return 0;
 }
 
@@ -232,45 +232,53 @@ void arena_chunk_retire(struct arena *arena, uint32_t idx)
 				      memory_order_seq_cst);
 }
 
+struct owning {
+	uintptr_t base;
+	int fd;
+};
+
 /* Takes those pages of a part of a chunk that have data. */
 static int own_part(const struct sys_map *m, void *arg)
 {
-	const struct arena_chunk *chunk = arg;
-	uint64_t at = (uintptr_t)m->addr - chunk->base, end = at + m->len, len;
+	const struct owning *owning = arg;
+	uint64_t at = (uintptr_t)m->addr - owning->base, end = at + m->len, len;
 
 	if (!(m->prot & PROT_WRITE))
 		return 0;
-	while (at < end && !sys_memfd_data(chunk->fd, &at, &len) && at < end) {
+	while (at < end && !sys_memfd_data(owning->fd, &at, &len) && at < end) {
 		len = len < end - at ? len : end - at;
-		sys_reserve_take((void *)(chunk->base + at), len);
+		sys_reserve_take((void *)(owning->base + at), len);
 		at += len;
 	}
 	return 0;
 }
 
 /* Other processes may still store to the chunk: what they store to pages with data is not seen. */
-static void own_data(struct arena_chunk *chunk)
+static void own_data(const struct arena_chunk *chunk, int fd)
 {
-	sys_maps_each((void *)chunk->base, chunk->len, own_part, chunk);
+	struct owning owning = { chunk->base, fd };
+
+	sys_maps_each((void *)chunk->base, chunk->len, own_part, &owning);
 }
 
 void arena_chunk_leave(struct arena *arena, uint32_t idx)
 {
 	struct arena_chunk *chunk = &arena->chunks[idx];
-	uint64_t inode;
+	int fd = chunk->left ? -1 : sys_memfd_dup(chunk->fd, &chunk->id);
 
-	if (chunk->left || sys_memfd_inode(chunk->fd, &inode))
+	if (fd < 0)
 		return;
 	/* B:arena.stored  what peers stored before they saw that it is retired is in the pages now */
 	sys_membarrier_all();
-	if (sys_reserve_leave((void *)chunk->base, chunk->len, chunk->fd, inode))
-		return;
-	chunk->left = true;
-	if (chunk->kind == ARENA_WRITE)
-		own_data(chunk);
-	/* The mapping has the file; nobody opens it any more. */
-	close(chunk->fd);
-	chunk->fd = -1;
+	if (!sys_reserve_leave((void *)chunk->base, chunk->len, fd, &chunk->id)) {
+		chunk->left = true;
+		if (chunk->kind == ARENA_WRITE)
+			own_data(chunk, fd);
+		/* The mapping has the file; nobody opens it any more. */
+		sys_memfd_close(chunk->fd, &chunk->id);
+		chunk->fd = -1;
+	}
+	close(fd);
 }
 
 /* Peers find no chunk in the entry any more. */
@@ -296,8 +304,7 @@ int arena_chunk_drop(struct arena *arena, uint32_t idx)
 	if (arena->directory)
 		entry_clear(arena, idx);
 	slots_clear(arena, chunk);
-	if (chunk->fd >= 0)
-		close(chunk->fd);
+	sys_memfd_close(chunk->fd, &chunk->id);
 	*chunk = (struct arena_chunk){ .fd = -1 };
 	return 0;
 }
@@ -311,16 +318,20 @@ int arena_chunk_lack(struct arena *arena, uint32_t idx)
 		return err;
 	arena_chunk_retire(arena, idx);
 	chunk->left = true;
-	close(chunk->fd);
+	sys_memfd_close(chunk->fd, &chunk->id);
 	chunk->fd = -1;
 	return 0;
 }
 
 int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len)
 {
+	void *addr = (void *)(chunk->base + offset);
+	int err;
+
 	if (chunk->left)
-		return sys_reserve_clear((void *)(chunk->base + offset), len);
+		return sys_reserve_clear(addr, len);
 	if (chunk->kind == ARENA_HUGE)
 		return -FI_EBUSY;
-	return sys_memfd_punch(chunk->fd, offset, len);
+	err = sys_memfd_punch(chunk->fd, &chunk->id, offset, len);
+	return err == -FI_EBADF ? sys_reserve_remove(addr, len, &chunk->id) : err;
 }

@@ -8,9 +8,10 @@
 #include <weft/mem_stats.h>
 #include "directory.h"
 #include "list.h"
+#include "memfd.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 6u
+#define ARENA_VERSION 7u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)
@@ -22,8 +23,12 @@ struct arena_chunk {
 	uintptr_t base;
 	/* bytes, a multiple of ARENA_SLOT; 0: there is no chunk of this index */
 	size_t len;
-	/* its memfd, which stays open: peers open it through /proc. -1 once it is left */
+	/*
+	 * its memfd, which stays open: peers open it through /proc. -1 once it is left. The program may have
+	 * closed it, and opened another file under its number: see id
+	 */
 	int fd;
+	struct sys_memfd_id id;
 	enum arena_kind kind;
 	/*
 	 * arena_entry.serial; 0: the entry is not of this process, to which the chunk was left. Of a chunk
@@ -113,6 +118,7 @@ struct arena {
 	 */
 	struct arena_directory *directory;
 	int directory_fd;
+	struct sys_memfd_id directory_id;
 	struct platform_lock lock;
 	/* struct arena_watcher */
 	struct list watchers;
@@ -207,7 +213,7 @@ int arena_chunk_lack(struct arena *arena, uint32_t idx);
 
 /*
  * arena_chunk_punch - take pages of a chunk away; their next load or store finds zeros
- * Returns 0; -FI_EBUSY of ARENA_HUGE; or another -FI_E*.
+ * Also where the program has closed the chunk's descriptor. Returns 0; -FI_EBUSY of ARENA_HUGE; or another -FI_E*.
  */
 int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len);
 

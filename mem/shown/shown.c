@@ -13,6 +13,8 @@
 static struct weft_mem_stats *_Atomic page;
 /* of the page; -1: there is none, or it is just being made */
 static _Atomic int page_fd = -1;
+/* what it is a descriptor of, unless the program has closed it */
+static struct sys_memfd_id page_id;
 
 /*
  * The objects that the child has inherited go on writing, to memory of its own. Without its descriptor it
@@ -22,12 +24,12 @@ static void fork_child(void)
 {
 	struct weft_mem_stats *inherited = atomic_exchange_explicit(&page, NULL,
 								    memory_order_relaxed);
-	int fd = atomic_exchange_explicit(&page_fd, -1, memory_order_relaxed);
+	/* A:shown.page_fd  page_id before it; pairs R:shown.page_fd */
+	int fd = atomic_exchange_explicit(&page_fd, -1, memory_order_acquire);
 
 	if (inherited)
 		sys_memfd_forget(inherited, sizeof(*inherited));
-	if (fd >= 0)
-		close(fd);
+	sys_memfd_close(fd, &page_id);
 }
 
 static void fork_other(void)
@@ -77,7 +79,9 @@ static struct weft_mem_stats *page_get(void)
 	/* R:shown.page  what is on it before the pointer; pairs A:shown.page */
 	if (atomic_compare_exchange_strong_explicit(&page, &there, made, memory_order_acq_rel,
 						    memory_order_acquire)) {
-		atomic_store_explicit(&page_fd, fd, memory_order_relaxed);
+		sys_memfd_identify(fd, &page_id);
+		/* R:shown.page_fd  pairs A:shown.page_fd */
+		atomic_store_explicit(&page_fd, fd, memory_order_release);
 		return made;
 	}
 	sys_memfd_unmap(made, sizeof(*made));

@@ -68,6 +68,31 @@ int sys_memfd_inode(int fd, uint64_t *inode)
 	return 0;
 }
 
+int sys_memfd_identify(int fd, struct sys_memfd_id *id)
+{
+	*id = (struct sys_memfd_id){ .inode = INODE };
+	return 0;
+}
+
+int sys_memfd_dup(int fd, const struct sys_memfd_id *id)
+{
+	return 7;
+}
+
+void sys_memfd_close(int fd, const struct sys_memfd_id *id)
+{
+}
+
+int sys_memfd_punch(int fd, const struct sys_memfd_id *id, uint64_t offset, size_t len)
+{
+	return 0;
+}
+
+int sys_reserve_remove(void *addr, size_t len, const struct sys_memfd_id *id)
+{
+	return 0;
+}
+
 int sys_reserve_map(void *addr, size_t len, int fd)
 {
 	return 0;
@@ -160,7 +185,7 @@ int sys_membarrier_all(void)
 }
 
 /* From here on the owner has pages of its own, with what these hold. */
-int sys_reserve_leave(void *addr, size_t len, int fd, uint64_t inode)
+int sys_reserve_leave(void *addr, size_t len, int fd, const struct sys_memfd_id *id)
 {
 	atomic_thread_fence(memory_order_seq_cst); /* as changing a mapping is */
 	left = atomic_load_explicit(&word, memory_order_relaxed);
