@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "arena.h"
 #include "keeper.h"
+#include "leave.h"
 #include "ranges.h"
 #include "reserve.h"
 #include "retain.h"
@@ -67,111 +68,29 @@ err_ranges:
 	return err;
 }
 
-static int revoke_locked(struct arena *arena, const struct arena_place *place, size_t len);
-
-static void retire_locked(struct arena *arena, uint32_t chunk)
-{
-	arena_chunk_retire(arena, chunk);
-	ranges_retire(arena, chunk);
-	arena_show_chunks_locked(arena);
-}
-
-/* Ends a retired chunk that nothing is LIVE in any more, if nobody uses it. */
-static void end_locked(struct arena *arena, uint32_t chunk)
-{
-	const struct arena_chunk *c = &arena->chunks[chunk];
-	struct arena_place place = { .chunk = chunk };
-
-	if (!c->len || !c->retired || c->live || revoke_locked(arena, &place, c->len))
-		return;
-	ranges_drop_chunk(arena, chunk);
-	if (arena_chunk_drop(arena, chunk))
-		/* it keeps its addresses, and is tried again */
-		ranges_add_chunk(arena, chunk);
-	arena_show_chunks_locked(arena);
-}
-
-/* Ends those that somebody used when they were to end. */
-static void end_all_locked(struct arena *arena)
-{
-	for (uint32_t i = 0; i < arena->chunk_cnt; i++)
-		end_locked(arena, i);
-}
-
-/*
- * Nobody else uses what is LIVE from here on, so that a copy of it is complete. The child has nothing of
- * a chunk where nothing is, and the parent goes on with it.
- */
 static void fork_prepare(void)
 {
 	platform_lock(&start_lock);
 	if (!own.len)
 		return;
 	platform_lock(&own.lock);
-	end_all_locked(&own);
-	for (uint32_t i = 0; i < own.chunk_cnt; i++) {
-		struct arena_place place = { .chunk = i };
-
-		/* the pool may have no pages for copies: a child has none of them */
-		if (own.chunks[i].left || !own.chunks[i].live ||
-		    own.chunks[i].kind == ARENA_HUGE)
-			continue;
-		retire_locked(&own, i);
-		revoke_locked(&own, &place, own.chunks[i].len);
-		arena_chunk_leave(&own, i);
-	}
+	arena_fork_prepare_locked(&own);
 }
 
 static void fork_parent(void)
 {
-	if (own.len)
+	if (own.len) {
+		arena_fork_parent_locked(&own);
 		platform_unlock(&own.lock);
+	}
 	platform_unlock(&start_lock);
-}
-
-/* The child has nothing of a chunk of the parent's. */
-static void child_without(struct arena *arena, uint32_t idx)
-{
-	const struct arena_chunk *chunk = &arena->chunks[idx];
-
-	if (chunk->kind == ARENA_HUGE && chunk->live) {
-		arena->lost |= arena_chunk_lack(arena, idx) != 0;
-		ranges_retire(arena, idx);
-		return;
-	}
-	arena->lost |= chunk->live != 0;
-	ranges_drop_chunk(arena, idx);
-	arena->lost |= arena_chunk_drop(arena, idx) != 0;
-}
-
-/*
- * What was left is memory of this process alone, as it is in the parent. The other chunks, their directory,
- * and those who use them are the parent's: new ones are made here when they are needed.
- */
-static void child_begin(struct arena *arena)
-{
-	struct arena_watcher *watcher;
-
-	arena_directory_drop(arena);
-	arena->part = NULL;
-	list_for_each_entry(watcher, &arena->watchers, link)
-		list_remove(&watcher->link);
-	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
-		struct arena_chunk *chunk = &arena->chunks[i];
-
-		atomic_store_explicit(&chunk->serial, 0, memory_order_relaxed);
-		if (chunk->len && !chunk->left)
-			child_without(arena, i);
-	}
-	if (arena->lost)
-		arena->len = 0;
 }
 
 static void fork_child(void)
 {
 	if (own.len) {
 		keeper_fork_child(&own);
-		child_begin(&own);
+		arena_fork_child_locked(&own);
 		platform_unlock(&own.lock);
 	}
 	platform_unlock(&start_lock);
@@ -246,7 +165,7 @@ static struct arena_range *take_locked(struct arena *arena, size_t len, size_t a
 
 	if (range || len > SIZE_MAX - extra)
 		return range;
-	end_all_locked(arena);
+	arena_end_all_locked(arena);
 	if (!arena->directory && !arena->part)
 		/* that of the parent is shown by the parent */
 		arena->part = mem_part_open(WEFT_MEM_PART_ARENA);
@@ -320,8 +239,8 @@ static void free_locked(struct arena *arena, struct arena_range *range)
 			arena->shown[WEFT_MEM_ARENA_PUNCHED] += len;
 		ranges_give(arena, range, RANGE_PUNCHED);
 		if (!chunk->live && !chunk->retired)
-			retire_locked(arena, idx);
-		end_locked(arena, idx);
+			arena_retire_locked(arena, idx);
+		arena_end_locked(arena, idx);
 		return;
 	}
 	ranges_give(arena, range, RANGE_QUARANTINE);
@@ -345,31 +264,6 @@ int arena_free(struct arena *arena, void *addr)
 	if (kept)
 		arena_keep(arena);
 	return range ? 0 : -FI_EINVAL;
-}
-
-/* Lets nobody use a range any more. Returns 0 or -FI_EBUSY. The lock is held. */
-static int revoke_locked(struct arena *arena, const struct arena_place *place, size_t len)
-{
-	struct arena_watcher *watcher;
-	int err = 0;
-
-	list_for_each_entry(watcher, &arena->watchers, link)
-		if (watcher->revoke(watcher, place, len))
-			err = -FI_EBUSY;
-	return err;
-}
-
-int arena_revoke_locked(struct arena *arena, uint32_t chunk, uintptr_t base, size_t len)
-{
-	const struct arena_chunk *c = &arena->chunks[chunk];
-	struct arena_place place = { .chunk = chunk, .offset = base - c->base };
-	int err = revoke_locked(arena, &place, len);
-
-	if (!err)
-		err = arena_chunk_punch(c, place.offset, len);
-	if (!err)
-		arena->shown[WEFT_MEM_ARENA_PUNCHED] += len;
-	return err;
 }
 
 /* Whether a chunk that peers don't use any more has the range. What is mapped there may be its own. */
@@ -405,60 +299,6 @@ int arena_purge(struct arena *arena, void *addr, size_t len)
 void arena_trim(struct arena *arena, size_t keep)
 {
 	retain_give(arena, keep);
-}
-
-void arena_retire(struct arena *arena, const void *addr)
-{
-	uint32_t idx;
-
-	platform_lock(&arena->lock);
-	idx = arena_slot_chunk(arena_slot_at(arena, (uintptr_t)addr));
-	if (idx)
-		retire_locked(arena, idx - 1);
-	platform_unlock(&arena->lock);
-}
-
-/* Cuts peers off the part of a range that one chunk has. @len: in: bytes of the range; out: of the part */
-static int cut_locked(struct arena *arena, uintptr_t at, size_t *len)
-{
-	struct arena_place place = { 0 };
-	const struct arena_chunk *chunk;
-	uint64_t word = arena_slot_at(arena, at);
-
-	if (!word)
-		return -FI_EINVAL;
-	place.chunk = arena_slot_chunk(word) - 1;
-	chunk = &arena->chunks[place.chunk];
-	if (chunk->kind == ARENA_HUGE)
-		return -FI_EINVAL;
-	if (*len > arena_slot_room(word, at))
-		*len = arena_slot_room(word, at);
-	retire_locked(arena, place.chunk);
-	revoke_locked(arena, &place, chunk->len);
-	arena_chunk_leave(arena, place.chunk);
-	/* also pages without data, which a peer could still give some */
-	return chunk->left ? sys_reserve_own((void *)at, *len) : -FI_ENOMEM;
-}
-
-int arena_cut(struct arena *arena, const void *addr, size_t len)
-{
-	size_t page = arena->ranges->page, before = (uintptr_t)addr & (page - 1);
-	uintptr_t at = (uintptr_t)addr - before;
-	int ret = 0;
-
-	if (len > arena->len)
-		return -FI_EINVAL;
-	len = (len + before + page - 1) & ~(page - 1);
-	platform_lock(&arena->lock);
-	while (len && !ret) {
-		size_t part = len;
-
-		ret = cut_locked(arena, at, &part);
-		at += part;
-		len -= part;
-	}
-	platform_unlock(&arena->lock);
-	return ret;
 }
 
 bool arena_directory_at(struct arena *arena, uint32_t *fd, uint8_t nonce[ARENA_NONCE])

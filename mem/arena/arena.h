@@ -7,7 +7,8 @@
  * allocator does.
  *
  * A chunk in which something is LIVE when the process forks is retired: it is copied on write from
- * then on, by parent and child, and no peer uses it. It ends when nothing in it is LIVE any more.
+ * then on, by parent and child, and no peer uses it. What a device has of it keeps its pages in the
+ * parent, and the child gets a copy. The chunk ends when nothing in it is LIVE any more.
  * Then its addresses and its index are those of later chunks, which have other serials: what
  * anybody still knows of it is not taken for one of them. A chunk in which nothing is LIVE stays the
  * parent's, and the child has nothing there. So does one of ARENA_HUGE, whatever is in it.
@@ -95,7 +96,7 @@ int arena_purge(struct arena *arena, void *addr, size_t len);
  *	Called on any thread, with the arena's lock held. It takes no longer than 10 ms and calls
  *	nothing that takes the arena's lock.
  *	Returns 0: nothing uses it, and nothing will before arena_find() finds it again;
- *	or -FI_EBUSY: the range keeps its pages for now.
+ *	or -FI_EBUSY: the range keeps its pages for now, in the parent also through a fork.
  */
 struct arena_watcher {
 	struct list link;
@@ -124,7 +125,8 @@ void arena_retire(struct arena *arena, const void *addr);
  * The contents stay, and stores of other threads of this process are not lost; a peer that was stopped
  * in the middle of a store stores to pages that are not ours any more.
  * Returns 0, also if that was done before; -FI_EINVAL: chunks do not have all of it, or it is of ARENA_HUGE,
- * which no peer stores to; or -FI_E*: peers may still reach it.
+ * which no peer stores to; -FI_EBUSY: a wire holds a part of it, and its device has these pages; or -FI_E*.
+ * Peers may still reach it then.
  */
 int arena_cut(struct arena *arena, const void *addr, size_t len);
 

@@ -253,32 +253,37 @@ static int own_part(const struct sys_map *m, void *arg)
 	return 0;
 }
 
-/* Other processes may still store to the chunk: what they store to pages with data is not seen. */
-static void own_data(const struct arena_chunk *chunk, int fd)
+void arena_chunk_left(struct arena_chunk *chunk)
 {
-	struct owning owning = { chunk->base, fd };
-
-	sys_maps_each((void *)chunk->base, chunk->len, own_part, &owning);
+	chunk->left = true;
+	/* The mapping has the file; nobody opens it any more. */
+	sys_memfd_close(chunk->fd, &chunk->id);
+	chunk->fd = -1;
 }
 
-void arena_chunk_leave(struct arena *arena, uint32_t idx)
+int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t len)
 {
 	struct arena_chunk *chunk = &arena->chunks[idx];
-	int fd = chunk->left ? -1 : sys_memfd_dup(chunk->fd, &chunk->id);
+	void *addr = (void *)(chunk->base + offset);
+	struct owning owning = { .base = chunk->base };
+	int err;
 
-	if (fd < 0)
-		return;
+	if (chunk->left)
+		return 0;
+	owning.fd = sys_memfd_dup(chunk->fd, &chunk->id);
+	if (owning.fd < 0)
+		return owning.fd;
 	/* B:arena.stored  what peers stored before they saw that it is retired is in the pages now */
 	sys_membarrier_all();
-	if (!sys_reserve_leave((void *)chunk->base, chunk->len, fd, &chunk->id)) {
-		chunk->left = true;
-		if (chunk->kind == ARENA_WRITE)
-			own_data(chunk, fd);
-		/* The mapping has the file; nobody opens it any more. */
-		sys_memfd_close(chunk->fd, &chunk->id);
-		chunk->fd = -1;
-	}
-	close(fd);
+	chunk->split = true;
+	err = sys_reserve_leave(addr, len, owning.fd, &chunk->id);
+	/* Other processes may still store to the chunk: what they store to pages with data is not seen. */
+	if (!err && chunk->kind == ARENA_WRITE)
+		sys_maps_each(addr, len, own_part, &owning);
+	close(owning.fd);
+	if (!err && len == chunk->len)
+		arena_chunk_left(chunk);
+	return err;
 }
 
 /* Peers find no chunk in the entry any more. */
@@ -330,6 +335,11 @@ int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t l
 
 	if (chunk->left)
 		return sys_reserve_clear(addr, len);
+	if (chunk->split) {
+		/* the file's pages only where no child has them too */
+		sys_reserve_remove(addr, len, &chunk->id);
+		return sys_reserve_clear(addr, len);
+	}
 	if (chunk->kind == ARENA_HUGE)
 		return -FI_EBUSY;
 	err = sys_memfd_punch(chunk->fd, &chunk->id, offset, len);

@@ -48,6 +48,10 @@ struct arena_chunk {
 	 * may be stored to. Of ARENA_HUGE, in the child: nothing can be accessed.
 	 */
 	bool left;
+	/* a part of it was: what is mapped there says which */
+	bool split;
+	/* the child of the fork under way gets a copy of what was not left */
+	bool copied;
 };
 
 /* Where an address of this process is. */
@@ -192,10 +196,15 @@ int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint3
 void arena_chunk_retire(struct arena *arena, uint32_t idx);
 
 /*
- * arena_chunk_leave - leave a retired chunk to the child of a fork that follows: both processes have all its
- * contents, and neither sees what the other one stores from then on; the lock is held
+ * arena_chunk_leave - leave a part of a retired chunk to the child of a fork that follows: both processes have
+ * its contents, and neither sees what the other one stores from then on; the lock is held
+ * Nobody else uses it but peers, whose later stores are not seen.
+ * Returns 0, also if that was done before; -FI_EBADF: the program has closed the descriptor; or -FI_E*.
  */
-void arena_chunk_leave(struct arena *arena, uint32_t idx);
+int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t len);
+
+/* arena_chunk_left - all that is mapped of a chunk is private: nothing needs its descriptor */
+void arena_chunk_left(struct arena_chunk *chunk);
 
 /*
  * arena_chunk_drop - end a chunk in which nothing is LIVE, and that nobody uses; the lock is held

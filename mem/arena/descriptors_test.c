@@ -116,8 +116,9 @@ static void pages_go_and_no_file_loses_any(void **state)
 	assert_int_equal(arena_free(arena, kept), 0);
 }
 
-static void a_fork_does_nothing_to_the_files(void **state)
+static void a_child_has_the_memory_and_the_files(void **state)
 {
+	unsigned char *addr = allocate(1);
 	int status;
 	pid_t pid;
 
@@ -125,17 +126,20 @@ static void a_fork_does_nothing_to_the_files(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid)
-		_exit(files_are_whole() ? 0 : 1);
+		_exit(files_are_whole() && consists_of(addr, 1) ? 0 : 1);
+	memset(addr, 2, LEN);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	assert_true(files_are_whole());
+	assert_true(consists_of(addr, 2));
+	assert_int_equal(arena_free(arena, addr), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_go_and_no_file_loses_any),
-		cmocka_unit_test(a_fork_does_nothing_to_the_files),
+		cmocka_unit_test(a_child_has_the_memory_and_the_files),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -30,7 +30,7 @@ void retain_fresh_locked(struct arena *arena, size_t len);
 size_t retain_give(struct arena *arena, size_t keep);
 
 /*
- * arena_revoke_locked - let nobody use pages any more, and take them away (arena.c)
+ * arena_revoke_locked - let nobody use pages any more, and take them away (leave.c)
  * Returns 0, -FI_EBUSY: somebody keeps them, or -FI_E*.
  */
 int arena_revoke_locked(struct arena *arena, uint32_t chunk, uintptr_t base, size_t len);

@@ -138,8 +138,18 @@ static int grain_pin(struct mem_pins *pins, struct arena *arena, uint64_t index,
 	return err;
 }
 
+/*
+ * The arena may have asked the watchers already, and be giving this process other pages: it is done when its
+ * lock is free. Whom it asks from now on finds what the caller has noted.
+ */
+static void arena_settle(struct arena *arena)
+{
+	platform_lock(&arena->lock);
+	platform_unlock(&arena->lock);
+}
+
 /* Returns a grain, which is made if its slot has none yet, or NULL without memory. */
-static struct grain *grain_made(struct mem_pins *pins, uint64_t index)
+static struct grain *grain_made(struct mem_pins *pins, struct arena *arena, uint64_t index)
 {
 	struct grain *part = platform_alloc(sizeof(*part) << pins->part_shift);
 
@@ -148,6 +158,8 @@ static struct grain *grain_made(struct mem_pins *pins, uint64_t index)
 	/* R:pins.parts  the zeroed words before the pointer; pairs A:pins.parts */
 	atomic_store_explicit(&pins->parts[index >> pins->part_shift], part,
 			      memory_order_release);
+	/* There was none to bar. */
+	arena_settle(arena);
 	return &part[index & pins->part_mask];
 }
 
@@ -161,7 +173,7 @@ static int grain_get(struct mem_pins *pins, struct arena *arena, uint64_t index)
 	platform_lock(&pins->pin_lock);
 	grain = grain_at(pins, index);
 	if (!grain)
-		grain = grain_made(pins, index);
+		grain = grain_made(pins, arena, index);
 	if (grain)
 		err = grain_pin(pins, arena, index, grain);
 	platform_unlock(&pins->pin_lock);
@@ -220,10 +232,18 @@ static void own_remove(struct mem_pins *pins, struct mem_pin_own *own)
 	platform_free(own);
 }
 
+/* Returns whether a range has addresses of the arena. */
+static bool meets_arena(const struct arena *arena, uintptr_t addr, size_t len)
+{
+	return arena && addr < arena->base + arena->len && addr + (len - 1) >= arena->base;
+}
+
 /* Takes a range by itself. It is known to the arena's watcher before the device has it. */
 static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t access,
 		   struct mem_pin_ref *ref)
 {
+	/* A:pins.arena  pairs R:pins.arena */
+	struct arena *arena = atomic_load_explicit(&pins->arena, memory_order_acquire);
 	int err = pins_cache_start(pins);
 	struct mem_pin_own *own = err ? NULL : platform_alloc(sizeof(*own));
 
@@ -236,6 +256,8 @@ static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t a
 	pins->stats.own++;
 	mem_pins_show_locked(pins);
 	platform_unlock(&pins->lock);
+	if (meets_arena(arena, addr, len))
+		arena_settle(arena);
 	do {
 		err = mem_cache_get(mem_pins_cache(pins), (void *)addr, len, access,
 				    &own->cached);

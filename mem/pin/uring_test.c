@@ -142,7 +142,55 @@ static void a_range_that_lost_its_pages_is_not_stale(void **state)
 	assert_int_equal(arena_free(arena, after), 0);
 }
 
-/* What the test above would see: nobody watches the arena here. */
+/* In the child: it has what there was at the fork, and nothing that came later. Returns an exit status. */
+static int has_what_was(const unsigned char *addr, int go)
+{
+	char byte;
+
+	alarm(60);
+	if (read(go, &byte, 1) != 1)
+		return 1;
+	for (size_t i = 0; i < 3 * MIB; i++)
+		if (addr[i] != 1)
+			return 2;
+	return 0;
+}
+
+static void a_fork_takes_no_page_from_the_device(void **state)
+{
+	unsigned char *addr = allocate(3 * MIB, 1), *part = addr + MIB + 5;
+	struct mem_pin_ref ref;
+	int go[2], status;
+	size_t reached;
+	pid_t pid;
+
+	open_pins(MIB);
+	assert_int_equal(mem_pins_get(pins, part, 9, LOCAL, &ref), 0);
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(go[1]);
+		_exit(has_what_was(addr, go[0]));
+	}
+	memset(addr, 2, 3 * MIB);
+	assert_int_equal(device_sees(&ref, part, 9), 2);
+	assert_int_equal(pwrite(file, "\x3", 1, 0), 1);
+	assert_int_equal(uring_device_read(&device, mem_pins_handle(pins, &ref, part, &reached),
+					   part, 1, file, 0),
+			 0);
+	assert_int_equal(part[0], 3);
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(go[0]);
+	close(go[1]);
+	mem_pins_put(pins, &ref);
+	mem_pins_destroy(pins);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
+/* What a_range_that_lost_its_pages_is_not_stale() would see: nobody watches the arena here. */
 static void without_a_watcher_the_device_has_the_old_pages(void **state)
 {
 	unsigned char *addr = allocate(64 * KIB, 1), found;
@@ -253,6 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_device_reaches_what_is_registered),
 		cmocka_unit_test(a_range_that_lost_its_pages_is_not_stale),
+		cmocka_unit_test(a_fork_takes_no_page_from_the_device),
 		cmocka_unit_test(without_a_watcher_the_device_has_the_old_pages),
 	};
 	int err, failed;

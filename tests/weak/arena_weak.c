@@ -352,7 +352,7 @@ static void storer(void)
 static void taker(void)
 {
 	arena_chunk_retire(&arena, 0);
-	arena_chunk_leave(&arena, 0);
+	arena_chunk_leave(&arena, 0, 0, ARENA_SLOT);
 }
 
 static void what_was_told_is_there(void)
