@@ -20,6 +20,41 @@
 /* Grains for which there is room at least within the limit of locked memory. */
 #define GRAINS_LEAST 8u
 
+/*
+ * Protects the list of all; held during a fork. Nothing is allocated or called while it is held, so that fork,
+ * which takes malloc's locks after it, waits for nobody who holds those.
+ */
+static struct platform_lock all_lock = { PTHREAD_MUTEX_INITIALIZER };
+static struct list all_pins = { &all_pins, &all_pins };
+
+static void fork_prepare(void)
+{
+	platform_lock(&all_lock);
+}
+
+static void fork_parent(void)
+{
+	platform_unlock(&all_lock);
+}
+
+static void fork_child(void)
+{
+	struct mem_pins *pins;
+
+	list_for_each_entry(pins, &all_pins, all) {
+		pins->child = true;
+		/* No address is found to be registered any more. */
+		atomic_store_explicit(&pins->arena, NULL, memory_order_relaxed);
+	}
+	platform_unlock(&all_lock);
+}
+
+static struct platform_fork fork_watcher = {
+	.prepare = fork_prepare,
+	.parent = fork_parent,
+	.child = fork_child,
+};
+
 /* Gives up what a ref has of a range of grains. */
 static HOT void grains_put(const struct mem_pins *pins, uint64_t first, uint64_t cnt, bool hold)
 {
@@ -274,6 +309,8 @@ static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t a
 static int pins_get_own(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
 			int err, struct mem_pin_ref *ref)
 {
+	if (pins->child)
+		return -FI_EOPBADSTATE;
 	if (err == -FI_ENOMEM)
 		pins_spent(pins);
 	err = own_get(pins, (uintptr_t)addr, len, access, ref);
@@ -287,7 +324,7 @@ static struct arena *pins_arena_look(struct mem_pins *pins)
 {
 	struct arena *arena;
 
-	if (!arena_started())
+	if (pins->child || !arena_started())
 		return NULL;
 	platform_lock(&pins->pin_lock);
 	arena = atomic_load_explicit(&pins->arena, memory_order_relaxed);
@@ -342,6 +379,10 @@ int mem_pins_hold(struct mem_pins *pins, const void *addr, size_t len, uint64_t 
 
 static void pins_put_own(struct mem_pins *pins, const struct mem_pin_ref *ref)
 {
+	if (pins->child) {
+		platform_free(ref->own);
+		return;
+	}
 	mem_cache_put(mem_pins_cache(pins), &ref->own->cached);
 	own_remove(pins, ref->own);
 }
@@ -413,11 +454,15 @@ int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 	mem_shown_start();
 	pins->part = mem_part_open(WEFT_MEM_PART_PINS);
 	mem_pins_show_locked(pins);
+	platform_fork_watch(&fork_watcher);
+	platform_lock(&all_lock);
+	list_add_tail(&all_pins, &pins->all);
+	platform_unlock(&all_lock);
 	*out = pins;
 	return 0;
 }
 
-void mem_pins_destroy(struct mem_pins *pins)
+static void unpin_all(struct mem_pins *pins)
 {
 	struct arena *arena = atomic_load_explicit(&pins->arena, memory_order_relaxed);
 	const struct grain *grain;
@@ -427,17 +472,29 @@ void mem_pins_destroy(struct mem_pins *pins)
 	assert(list_empty(&pins->own));
 	list_for_each_entry(grain, &pins->recent, link)
 		pins->config.ops->unpin(pins->config.device, grain->handle);
+	platform_lock_fini(&pins->lock);
+	platform_lock_fini(&pins->pin_lock);
+}
+
+void mem_pins_destroy(struct mem_pins *pins)
+{
+	platform_lock(&all_lock);
+	list_remove(&pins->all);
+	platform_unlock(&all_lock);
+	if (!pins->child)
+		unpin_all(pins);
 	for (uint32_t i = 0; i < ARENA_SLOTS; i++)
 		platform_free(atomic_load_explicit(&pins->parts[i], memory_order_relaxed));
 	mem_cache_destroy(mem_pins_cache(pins));
 	mem_part_close(pins->part);
-	platform_lock_fini(&pins->lock);
-	platform_lock_fini(&pins->pin_lock);
 	platform_free(pins);
 }
 
 void mem_pins_stats(struct mem_pins *pins, struct mem_pins_stats *stats)
 {
+	*stats = (struct mem_pins_stats){ .grains = 0 };
+	if (pins->child)
+		return;
 	platform_lock(&pins->lock);
 	*stats = pins->stats;
 	platform_unlock(&pins->lock);

@@ -12,6 +12,9 @@
  * A range is asked for from mem/cache if it is not in the arena, or with an access that grains do not
  * have, or if there is no room for its grains.
  *
+ * The device, and what is registered with it, stay the parent's in a fork: in the child nothing is
+ * registered, to put and to destroy does nothing to the device, and there is no handle to ask for.
+ *
  * Any thread. Two locks: see pin.c.
  */
 #ifndef WEFT_MEM_PIN_H
@@ -68,7 +71,7 @@ struct mem_pins_stats {
  * Returns 0, -FI_EINVAL for @config, or -FI_ENOMEM.
  */
 int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **pins);
-/* mem_pins_destroy - end them; every range was put */
+/* mem_pins_destroy - end them; every range was put, but in the child of a fork */
 void mem_pins_destroy(struct mem_pins *pins);
 
 /*
@@ -76,7 +79,8 @@ void mem_pins_destroy(struct mem_pins *pins);
  * @len: not 0
  * @ref: out
  * Returns 0; -FI_EINVAL: no bytes, or beyond the last address; -FI_ENOMEM: there is no room, even
- * after everything that has no user was given up; or another -FI_E* of the device.
+ * after everything that has no user was given up; -FI_EOPBADSTATE in the child of a fork; or another
+ * -FI_E* of the device.
  */
 int mem_pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
 		 struct mem_pin_ref *ref);

@@ -22,13 +22,20 @@ struct mem_pin_own {
 
 struct mem_pins {
 	struct mem_pin_config config;
+	/* of all of the process, under their lock in pin.c */
+	struct list all;
+	/*
+	 * In the child of a fork: the device is the parent's, with all that is registered. No lock is taken
+	 * and no list looked at, since a thread that is gone may have been there.
+	 */
+	bool child;
 	uint32_t grain_shift;
 	/* Grains of a slot of the arena: a power of two, its exponent, and one less */
 	uint32_t part_shift;
 	uint32_t part_mask;
 	/* What is not registered by grains comes from it, once there was such. R:pins.cache */
 	struct mem_cache *_Atomic cache;
-	/* The arena, once there is one. R:pins.arena */
+	/* The arena, once there is one; none in a child. R:pins.arena */
 	struct arena *_Atomic arena;
 	/* Grains of each slot of the arena, once one was asked for. R:pins.parts */
 	struct grain *_Atomic parts[ARENA_SLOTS];
