@@ -239,10 +239,10 @@ static void adder(void)
 
 static void finder(void)
 {
-	struct arena_place place;
+	struct arena_place at;
 
-	if (arena_find(&arena, (void *)(BASE + 4096), ARENA_SLOT - 4096, &place))
-		weak_require(!place.chunk && place.offset == 4096 &&
+	if (arena_find(&arena, (void *)(BASE + 4096), ARENA_SLOT - 4096, &at))
+		weak_require(!at.chunk && at.offset == 4096 &&
 			     atomic_load_explicit(&arena.chunks[0].serial,
 						  memory_order_relaxed) == 1);
 }
