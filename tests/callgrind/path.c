@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * path - the calls of an 8-byte message, an 8-byte write and an 8-byte addition, to be counted by callgrind
+ * path - the calls of an 8-byte message, of 8-byte writes by packet and by a store, and of an 8-byte addition, to be
+ * counted by callgrind
  *
  * usage: path PROVIDER [auto]
  *
@@ -26,9 +27,13 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <weft/mem.h>
 
-#define WARM	 300
+#define WARM 300
+#define WARM_MAPPED \
+	3000 /* ... until the peer has mapped what is shared, and is asked nothing */
 #define KEY	 1
+#define SHARED	 2   /* key of what peers map */
 #define MEASURED 100 /* budget.py divides by it */
 
 struct side {
@@ -40,6 +45,8 @@ struct side {
 	struct fid_ep *rma; /* the same: writes complete at the target */
 	struct fid_mr *mr;
 	uint64_t word; /* that the peer writes */
+	struct fid_mr *shared_mr;
+	uint64_t *shared; /* the same, in memory that the peer maps */
 	fi_addr_t peer;
 	char name[64];
 };
@@ -54,6 +61,7 @@ ssize_t measured_post(struct side *s, uint64_t *word);
 ssize_t measured_write(struct side *s, const uint64_t *word);
 ssize_t measured_delivered(struct side *s, const uint64_t *word);
 ssize_t measured_written(struct side *s, struct fi_cq_tagged_entry *entry);
+ssize_t measured_stored(struct side *s, const uint64_t *word);
 ssize_t measured_add(struct side *s, const uint64_t *word);
 ssize_t measured_added(struct side *s, struct fi_cq_tagged_entry *entry);
 ssize_t measured_fetch(struct side *s, const uint64_t *word, uint64_t *before);
@@ -80,6 +88,17 @@ static void check(const char *what, long ret)
 		return;
 	fprintf(stderr, "path: %s: %s\n", what, fi_strerror((int)-ret));
 	exit(1);
+}
+
+static void share_word(struct side *s)
+{
+	struct weft_mem_ops *mem;
+
+	check("fi_open_ops", fi_open_ops(&s->domain->fid, WEFT_MEM_OPS, 0, (void **)&mem, NULL));
+	check("alloc",
+	      mem->alloc(sizeof(*s->shared), 64, WEFT_MEM_REMOTE_WRITE, (void **)&s->shared));
+	check("fi_mr_reg", fi_mr_reg(s->domain, s->shared, sizeof(*s->shared), FI_REMOTE_WRITE,
+				     0, SHARED, 0, &s->shared_mr, NULL));
 }
 
 static void side_open(struct side *s, const char *provider, enum fi_progress progress)
@@ -109,6 +128,7 @@ static void side_open(struct side *s, const char *provider, enum fi_progress pro
 	check("fi_ep_alias", fi_ep_alias(s->ep, &s->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE));
 	check("fi_mr_reg", fi_mr_reg(s->domain, &s->word, sizeof(s->word),
 				     FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &s->mr, NULL));
+	share_word(s);
 	check("fi_getname", fi_getname(&s->ep->fid, s->name, &len));
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
@@ -159,6 +179,12 @@ __attribute__((noinline)) ssize_t measured_write(struct side *s, const uint64_t 
 __attribute__((noinline)) ssize_t measured_delivered(struct side *s, const uint64_t *word)
 {
 	return fi_write(s->rma, word, sizeof(*word), NULL, s->peer, 0, KEY, NULL);
+}
+
+/* It is there when the call returns. */
+__attribute__((noinline)) ssize_t measured_stored(struct side *s, const uint64_t *word)
+{
+	return fi_write(s->ep, word, sizeof(*word), NULL, s->peer, 0, SHARED, NULL);
 }
 
 /* The read that lets a write arrive, and finds nothing. */
@@ -251,6 +277,25 @@ static void write_word(struct side *from, struct side *to, uint64_t word, int me
 	is_word("a write left", to->word, word);
 }
 
+/* Writes to memory that is mapped, or is about to be. */
+static void store_word(struct side *from, struct side *to, uint64_t word, int measured)
+{
+	struct fi_cq_tagged_entry entry;
+
+	if (measured) {
+		check("measured stored", measured_stored(from, &word));
+	} else {
+		check("fi_write", fi_write(from->ep, &word, sizeof(word), NULL, from->peer, 0,
+					   SHARED, NULL));
+		do {
+			fi_cq_read(from->cq, &entry, 1);
+			fi_cq_read(to->cq, &entry, 1);
+		} while (*(volatile uint64_t *)to->shared != word);
+	}
+	is_word("a store left", *to->shared, word);
+	fi_cq_read(from->cq, &entry, 1);
+}
+
 static void message(struct side *from, struct side *to, uint64_t word, int measured)
 {
 	struct fi_cq_tagged_entry entry;
@@ -331,5 +376,10 @@ int main(int argc, char **argv)
 		add_word(&a, &b, ++word);
 	for (int i = 0; i < MEASURED; i++)
 		fetch_word(&a, &b, ++word);
+	/* at the end: the other ways are measured between peers that map nothing */
+	for (int i = 0; i < WARM_MAPPED; i++)
+		store_word(&a, &b, ++word, 0);
+	for (int i = 0; i < MEASURED; i++)
+		store_word(&a, &b, ++word, 1);
 	return 0;
 }

@@ -350,14 +350,46 @@ static int poll_forked(struct pshm_wire *w)
 	return moved;
 }
 
-/* Show this process's arena to peers, and map what they lend; and tell tools what was. */
+/* wire_ops.access */
+static bool pshm_access(struct engine_ctx *ctx, struct engine_peer *peer,
+			const struct engine_access *access)
+{
+	return engine_access_on(ctx, peer, access, &pshm_wire_ops);
+}
+
+/* The same towards a peer whose regions are mapped. */
+bool pshm_access_reached(struct engine_ctx *ctx, struct engine_peer *peer,
+			 const struct engine_access *access)
+{
+	return engine_reach_small(ctx, peer, access, &pshm_wire_ops) ||
+	       engine_access_on(ctx, peer, access, &pshm_wire_ops);
+}
+
+/*
+ * wire_conn.access of a single operation, which looks whether the region is mapped: if so the next ones
+ * are carried out by pshm_access_reached(). Else small operations to memory elsewhere cost nothing more.
+ */
+static bool access_try(struct engine_ctx *ctx, struct engine_peer *peer,
+		       const struct engine_access *access)
+{
+	peer->conn->access = pshm_access;
+	return pshm_access_reached(ctx, peer, access);
+}
+
+/* Show this process's arena to peers, and map what they lend or let us reach; and tell tools what was. */
 static __attribute__((noinline)) void arenas_sweep(struct pshm_wire *w)
 {
 	pshm_arena_show_all(w);
 	pshm_moved_tell(w);
-	for (uint32_t i = 0; i < w->hot_cnt; i++)
-		if (w->up[i])
-			pshm_peer_map(w->up[i]);
+	for (uint32_t i = 0; i < w->hot_cnt; i++) {
+		struct pshm_conn *conn = w->up[i];
+
+		if (!conn)
+			continue;
+		pshm_peer_map(conn);
+		if (conn->base.access == pshm_access && pshm_peer_shows_arena(conn))
+			conn->base.access = access_try;
+	}
 }
 
 /*
@@ -542,21 +574,6 @@ static engine_path ssize_t pshm_tinjectdata_on(struct engine_ctx *ctx, struct en
 static void pshm_wake_conn(struct wire_conn *conn)
 {
 	pshm_doorbell_ring(pshm_conn_of(conn));
-}
-
-/* wire_ops.access */
-static bool pshm_access(struct engine_ctx *ctx, struct engine_peer *peer,
-			const struct engine_access *access)
-{
-	return engine_access_on(ctx, peer, access, &pshm_wire_ops);
-}
-
-/* The same towards a peer whose regions are mapped. */
-bool pshm_access_reached(struct engine_ctx *ctx, struct engine_peer *peer,
-			 const struct engine_access *access)
-{
-	return engine_reach_small(ctx, peer, access, &pshm_wire_ops) ||
-	       engine_access_on(ctx, peer, access, &pshm_wire_ops);
 }
 
 const struct wire_ops pshm_wire_ops = {

@@ -91,13 +91,17 @@ static bool reached_find(struct pshm_conn *conn, uint64_t key, struct reached_re
 	return true;
 }
 
-/* Returns the region of a key, looked up before or now, or NULL. */
-static struct reached_region *reached_region(struct pshm_conn *conn, uint64_t key)
+/*
+ * Returns the region of a key, looked up before or now, or NULL. One that is mapped for stores may have
+ * been closed since: store_begin() looks at that anyway.
+ */
+static struct reached_region *reached_region(struct pshm_conn *conn, uint64_t key, bool store)
 {
 	struct pshm_reading *r = conn->reading;
 	struct reached_region *found = &r->reached[(key ^ key >> 24) % REACHED_CNT];
 
-	if (likely(found->view.key == key && mr_reader_check(&r->reader, &found->view)))
+	if (likely(found->view.key == key &&
+		   ((store && found->here[1]) || mr_reader_check(&r->reader, &found->view))))
 		return found;
 	return reached_find(conn, key, found) ? found : NULL;
 }
@@ -125,13 +129,14 @@ bool pshm_key_open(const struct pshm_conn *conn, const struct mr_view *view)
 				     memory_order_seq_cst);
 }
 
-/* Marks the region as being written, and checks that it still may be. */
-static bool store_begin(struct pshm_conn *conn, const struct reached_region *region)
+/* Marks the region as being written, and checks that it still may be; if not it is looked up again. */
+static bool store_begin(struct pshm_conn *conn, struct reached_region *region)
 {
 	pshm_enter(conn, region->view.index | PSHM_INSIDE_MAPPED);
 	if (likely(pshm_key_open(conn, &region->view) && pshm_peer_lets(conn, &region->chunk)))
 		return true;
 	pshm_leave(conn);
+	region->here[1] = NULL;
 	return false;
 }
 
@@ -142,12 +147,13 @@ void *pshm_reach(struct wire_conn *base, const struct packet_target *target, uin
 	struct reached_region *region;
 	uint64_t at;
 
-	if (!pshm_peer_shows_arena(conn) ||
-	    (unlikely(!conn->reading) && pshm_reading_make(conn)))
+	if (unlikely(!conn->arena || conn->wire->forked) && !pshm_peer_shows_arena(conn))
+		return NULL;
+	if (unlikely(!conn->reading) && pshm_reading_make(conn))
 		return NULL;
 	if (conn->reading->remote_events & kind)
 		return NULL;
-	region = reached_region(conn, target->key);
+	region = reached_region(conn, target->key, store);
 	if (!region || !region->here[store] ||
 	    mr_view_range(&region->view, target->addr, target->len, kind, &at))
 		return NULL;
