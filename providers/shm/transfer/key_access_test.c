@@ -450,6 +450,33 @@ static void the_owner_sees_that_a_peer_has_stored(void **state)
 	assert_int_equal(arena_free(arena_get(), ours), 0);
 }
 
+/* The first access after that goes by packet; it makes the next one look the key up. */
+static void a_key_that_is_given_again_leads_to_its_new_region(void **state)
+{
+	struct packet_target target = { .addr = 5, .len = 8, .key = KEY + 1 };
+	unsigned char *ours[2], *theirs;
+	uint32_t other;
+
+	for (int i = 0; i < 2; i++) {
+		ours[i] = expose_arena(KEY + 1, &other);
+		for (int k = 0; k < 2000; k++)
+			mock_poll(NULL, &b);
+		theirs = pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_WRITE);
+		if (!theirs)
+			theirs = pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_WRITE);
+		assert_non_null(theirs);
+		theirs[0] = (unsigned char)(i + 7);
+		assert_true(pshm_wire_ops.reached(a.conn, FI_REMOTE_WRITE));
+		assert_int_equal(ours[i][5], i + 7);
+		mr_invalidate(&table, other);
+		mr_remove(&table, other);
+		assert_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_WRITE));
+	}
+	assert_int_equal(ours[0][5], 7);
+	assert_int_equal(arena_free(arena_get(), ours[0]), 0);
+	assert_int_equal(arena_free(arena_get(), ours[1]), 0);
+}
+
 static void what_is_loaded_is_the_regions_after_its_chunk_was_retired(void **state)
 {
 	struct packet_target target = { .addr = 5, .len = 8, .key = KEY + 1 };
@@ -698,6 +725,7 @@ int main(void)
 		TEST(who_is_inside_is_seen_by_the_owner, setup),
 		TEST(a_peer_that_is_stopped_in_a_store_is_cut_off, setup),
 		TEST(the_owner_sees_that_a_peer_has_stored, setup),
+		TEST(a_key_that_is_given_again_leads_to_its_new_region, setup),
 		TEST(what_is_loaded_is_the_regions_after_its_chunk_was_retired, setup),
 		TEST(pages_without_data_are_cut_off_too, setup),
 		TEST(who_is_inside_when_its_connection_ends_is_still_seen, setup),
