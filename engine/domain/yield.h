@@ -14,6 +14,12 @@
 #define ENGINE_YIELD_MAX 2048u
 /* Rounds for a process that shares its core with the peer it waits for */
 #define ENGINE_YIELD_MIN 2u
+/*
+ * One of so many yields that the peer was said to have run in is followed by a longer wait, of so many
+ * rounds: a message that arrives meanwhile arrives without yields too.
+ */
+#define ENGINE_YIELD_DOUBT 512u
+#define ENGINE_YIELD_WAIT  256u
 /* Most rounds between further yields, once another thread has run in one */
 #define ENGINE_YIELD_EVERY 32u
 /* In a shorter yield no other thread has run */

@@ -230,6 +230,13 @@ void engine_domain_idle(struct engine_domain *domain)
 	if (ns >= ENGINE_YIELD_SOME_NS)
 		moved = engine_domain_round(domain) | engine_domain_stored(domain);
 	domain->yield_after = engine_yield_after(domain->yield_after, ns, moved);
+	/*
+	 * A peer on another core sends while a yield takes its time too, and each message would wait for
+	 * the end of a yield from then on. If the next one comes in a longer wait, no more yields follow.
+	 */
+	if (domain->yield_after == ENGINE_YIELD_MIN &&
+	    !(++domain->yield_cnt % ENGINE_YIELD_DOUBT))
+		domain->yield_after = ENGINE_YIELD_WAIT;
 	if (moved)
 		domain->idle = 0;
 	else if (ns < ENGINE_YIELD_SOME_NS)

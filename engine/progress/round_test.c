@@ -181,6 +181,28 @@ static void a_yield_in_which_a_peer_stored_comes_again_soon(void **state)
 	assert_int_equal(w.domain.yield_after, ENGINE_YIELD_MIN);
 }
 
+/* The peer may as well be on another core, and have sent while the yield took its time. */
+static void a_program_that_yields_often_waits_longer_now_and_then(void **state)
+{
+	uint32_t waits = 0;
+
+	w.domain.yield_after = ENGINE_YIELD_MIN;
+	stores_in_yield = 2;
+	for (uint32_t i = 0; i < 4 * ENGINE_YIELD_DOUBT; i++) {
+		/* up to a yield, which was worth it */
+		while (!yields_of(1, 5000))
+			;
+		if (w.domain.yield_after != ENGINE_YIELD_MIN)
+			waits++;
+	}
+	assert_in_range(waits, 3, 4);
+	w.domain.yield_after = ENGINE_YIELD_WAIT;
+	w.domain.idle = 0;
+	w.first.moves = true;
+	assert_int_equal(yields_of(1000, 5000), 0);
+	assert_int_equal(w.domain.yield_after, ENGINE_YIELD_WAIT);
+}
+
 static void the_first_wire_is_polled_in_each_round_and_an_idle_other_one_ever_more_rarely(
 	void **state)
 {
@@ -408,6 +430,7 @@ int main(void)
 		test(a_program_that_shares_its_core_yields_often_while_nothing_arrives),
 		test(a_program_whose_peers_store_to_its_memory_keeps_its_core),
 		test(a_yield_in_which_a_peer_stored_comes_again_soon),
+		test(a_program_that_yields_often_waits_longer_now_and_then),
 	};
 
 	return cmocka_run_group_tests_name("round", tests, NULL, NULL);

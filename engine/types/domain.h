@@ -100,6 +100,8 @@ struct engine_domain {
 	uint32_t idle;
 	/* Value of @idle from which on the core is yielded (yield.h) */
 	uint32_t yield_after;
+	/* Yields in which a peer seems to have run */
+	uint32_t yield_cnt;
 	/* Enabled endpoints, by struct engine_ep.domain_link */
 	struct list eps;
 	/* The only one of @eps; NULL: there are none, or several */
