@@ -33,7 +33,10 @@ static struct choice trail[TRAIL_MAX];
 static unsigned depth, trail_len;
 
 static const struct weak_test *test;
-static ucontext_t scheduler, threads[WEAK_THREADS];
+/* Where each goes on: swapcontext() would make a system call for the signals at each switch. */
+static jmp_buf scheduler, threads[WEAK_THREADS];
+static ucontext_t beginnings[WEAK_THREADS];
+static bool begun[WEAK_THREADS];
 static char *stacks[WEAK_THREADS];
 static struct pending pending[WEAK_THREADS];
 static bool over[WEAK_THREADS];
@@ -68,9 +71,8 @@ static bool advance(void)
 
 static void leave(void)
 {
-	if (running < 0)
-		return;
-	swapcontext(&threads[running], &scheduler);
+	if (running >= 0 && !_setjmp(threads[running]))
+		_longjmp(scheduler, 1);
 }
 
 void weak_fail(const char *what)
@@ -136,13 +138,18 @@ static void run_thread(int n)
 {
 	test->threads[n]();
 	over[n] = true;
-	swapcontext(&threads[n], &scheduler);
+	_longjmp(scheduler, 1);
 }
 
 static void resume(int n)
 {
 	running = n;
-	swapcontext(&scheduler, &threads[n]);
+	if (!_setjmp(scheduler)) {
+		if (begun[n])
+			_longjmp(threads[n], 1);
+		begun[n] = true;
+		setcontext(&beginnings[n]);
+	}
 	running = -1;
 }
 
@@ -153,12 +160,12 @@ static void start_threads(void)
 
 		if (!stacks[n])
 			stacks[n] = malloc(STACK);
-		getcontext(&threads[n]);
-		threads[n].uc_stack.ss_sp = stacks[n];
-		threads[n].uc_stack.ss_size = STACK;
-		threads[n].uc_link = NULL;
-		makecontext(&threads[n], (void (*)(void))run_thread, 1, n);
-		over[n] = false;
+		getcontext(&beginnings[n]);
+		beginnings[n].uc_stack.ss_sp = stacks[n];
+		beginnings[n].uc_stack.ss_size = STACK;
+		beginnings[n].uc_link = NULL;
+		makecontext(&beginnings[n], (void (*)(void))run_thread, 1, n);
+		begun[n] = over[n] = false;
 		views_begin(n);
 		resume(n); /* up to its first access */
 		if (failed || abandoned)
