@@ -273,10 +273,8 @@ static int start_locked(void)
 	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		return HEAP_OFF;
 	most = wanted < SIZE_MAX ? wanted : share();
-	/* The arena's fork handlers are installed before ours, so that ours run around them. */
 	arena = arena_own();
-	if (!arena || pthread_atfork(fork_prepare, fork_parent, fork_child) ||
-	    generation_begin())
+	if (!arena || generation_begin())
 		return HEAP_OFF;
 	arena_store_set(arena, &store);
 	heap_base = arena->base;
@@ -316,6 +314,10 @@ static inline bool ready(void)
 void heap_allow(size_t limit)
 {
 	wanted = limit;
+	/* The arena's fork handlers are installed before ours, so that ours run around them. */
+	platform_forks();
+	if (pthread_atfork(fork_prepare, fork_parent, fork_child))
+		return;
 	/* R:heap.state  the limit before it; pairs A:heap.state */
 	atomic_store_explicit(&state, HEAP_ALLOWED, memory_order_release);
 }

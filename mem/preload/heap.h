@@ -40,6 +40,9 @@ static inline uintptr_t heap_end(void)
 /*
  * heap_allow - the process has come so far that the heap may start, when it is needed first
  * @limit: bytes that it may take from the arena; SIZE_MAX: half of what the process may use
+ *
+ * Called before any other code may install fork handlers: the heap's run inside theirs, since a lock of theirs
+ * may be held by a thread that allocates.
  */
 void heap_allow(size_t limit);
 

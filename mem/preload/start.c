@@ -7,6 +7,7 @@
 #include "preload.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 arena_export weft_mem_arena;
 
@@ -29,12 +30,27 @@ size_t preload_bytes(const char *text, size_t otherwise)
 	return (size_t)bytes << shift;
 }
 
-__attribute__((constructor)) static void load(void)
+/* Returns the value of a setting, or NULL. */
+static const char *setting(char **env, const char *name)
 {
-	size_t limit = preload_bytes(getenv("FI_MEM_LIMIT"), SIZE_MAX);
+	size_t len = strlen(name);
+
+	for (; env && *env; env++)
+		if (!strncmp(*env, name, len) && (*env)[len] == '=')
+			return *env + len + 1;
+	return NULL;
+}
+
+/*
+ * The library is linked to be the first one whose constructors run, before those that may install fork handlers.
+ * The C library's own has not run then, without which getenv() finds nothing.
+ */
+__attribute__((constructor)) static void load(int argc, char **argv, char **env)
+{
+	size_t limit = preload_bytes(setting(env, "FI_MEM_LIMIT"), SIZE_MAX);
 
 	next();
-	preload_min = preload_bytes(getenv("FI_MEM_MIN"), PRELOAD_MIN_DEFAULT);
+	preload_min = preload_bytes(setting(env, "FI_MEM_MIN"), PRELOAD_MIN_DEFAULT);
 	if (preload_min < PRELOAD_MIN_LEAST)
 		preload_min = PRELOAD_MIN_LEAST;
 	heap_allow(limit);

@@ -158,6 +158,7 @@ struct platform_fork {
  * platform_fork_watch - call the functions of @watcher around each later fork
  * @watcher: static, filled by the caller; it is never removed, and a further call does nothing
  *
+ * They run inside the handlers that the program has installed after this library was loaded.
  * No round of a thread (below) runs from prepare to parent or child. Not to be called from a round: a fork
  * that waits for the end of the round would never begin.
  */

@@ -67,6 +67,16 @@ static void fork_start(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
+/*
+ * When the library is loaded, not when something is watched first: fork() takes the locks of a handler before
+ * those of the handlers that were there earlier. A program's lock, which is held around calls of this
+ * library, then comes before the library's also around a fork.
+ */
+__attribute__((constructor)) static void load(void)
+{
+	pthread_once(&fork_once, fork_start);
+}
+
 uint32_t platform_forks(void)
 {
 	pthread_once(&fork_once, fork_start);
