@@ -266,6 +266,25 @@ int arena_free(struct arena *arena, void *addr)
 	return range ? 0 : -FI_EINVAL;
 }
 
+int arena_free_part(struct arena *arena, void *addr, size_t len)
+{
+	struct arena_range *range = NULL;
+	size_t page = arena->ranges->page, part;
+
+	if ((uintptr_t)addr % page || len % page)
+		return -FI_EINVAL;
+	platform_lock(&arena->lock);
+	for (; len && (range = ranges_part(arena, addr, len)); len -= part) {
+		part = range->len;
+		addr = (char *)addr + part;
+		free_locked(arena, range);
+	}
+	arena->shown[WEFT_MEM_ARENA_FREES]++;
+	arena_show_locked(arena);
+	platform_unlock(&arena->lock);
+	return len ? -FI_EINVAL : 0;
+}
+
 /* Whether a chunk that peers don't use any more has the range. What is mapped there may be its own. */
 static bool find_retired(const struct arena *arena, const void *addr, size_t len)
 {

@@ -76,6 +76,14 @@ int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind k
  */
 int arena_free(struct arena *arena, void *addr);
 
+/*
+ * arena_free_part - free LIVE memory, as arena_free(), whatever allocations it was and is a part of
+ * @addr, @len: multiples of a page
+ * For an allocator on top of the arena, which divides and joins what it has got. It calls arena_keep().
+ * Returns 0, or -FI_EINVAL: what is from some address on is not LIVE, or there is no memory to divide it.
+ */
+int arena_free_part(struct arena *arena, void *addr, size_t len);
+
 /* arena_size - returns the bytes of the allocation that begins at @addr, or 0 */
 size_t arena_size(struct arena *arena, const void *addr);
 

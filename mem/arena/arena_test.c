@@ -338,6 +338,43 @@ static void allocations_keep_their_bytes(void **state)
 	allocations_do_not_overlap((unsigned int)time(NULL));
 }
 
+static void parts_are_freed_whatever_allocation_they_are_of(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct arena_usage before, usage;
+	void *first, *second;
+	pid_t pid;
+	int status;
+
+	arena_usage(arena, &before);
+	assert_int_equal(arena_alloc(arena, 4 * page, 1, ARENA_READ, &first, NULL), 0);
+	assert_int_equal(arena_free_part(arena, first, page + 1), -FI_EINVAL);
+	assert_int_equal(arena_free_part(arena, (char *)first + page, page), 0);
+	assert_int_equal(arena_size(arena, first), page);
+	assert_int_equal(arena_size(arena, (char *)first + 2 * page), 2 * page);
+	assert_int_equal(arena_free_part(arena, (char *)first + page, page), -FI_EINVAL);
+	/* it is given out again, and its neighbours are what they were */
+	memset(first, 1, page);
+	assert_int_equal(arena_alloc(arena, page, 1, ARENA_READ, &second, NULL), 0);
+	memset(second, 2, page);
+	assert_int_equal(*(char *)first, 1);
+	assert_int_equal(arena_free(arena, second), 0);
+	/* beyond what is LIVE it ends */
+	assert_int_equal(arena_free_part(arena, first, 4 * page), -FI_EINVAL);
+	assert_int_equal(arena_free_part(arena, (char *)first + 2 * page, 2 * page), 0);
+	assert_int_equal(arena_free_part(arena, NULL, page), -FI_EINVAL);
+	/* of a chunk that was left, too, which ends with its last part */
+	assert_int_equal(arena_alloc(arena, 64 * MIB, 1, ARENA_READ, &first, NULL), 0);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(arena_free_part(arena, (char *)first + 32 * MIB, 32 * MIB), 0);
+	assert_int_equal(arena_free_part(arena, first, 32 * MIB), 0);
+	arena_usage(arena, &usage);
+	assert_int_equal(usage.live, before.live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +388,7 @@ int main(void)
 		cmocka_unit_test(a_retired_chunk_is_not_used_again),
 		cmocka_unit_test(the_child_of_a_fork_has_its_own),
 		cmocka_unit_test(refused_memory_is_an_error),
+		cmocka_unit_test(parts_are_freed_whatever_allocation_they_are_of),
 		cmocka_unit_test(allocations_keep_their_bytes),
 	};
 

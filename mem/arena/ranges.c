@@ -281,6 +281,28 @@ struct arena_range *ranges_at(const struct arena *arena, const void *addr)
 	return range && range->base == at && range->state == RANGE_LIVE ? range : NULL;
 }
 
+struct arena_range *ranges_part(struct arena *arena, const void *addr, size_t len)
+{
+	uintptr_t at = (uintptr_t)addr;
+	uint32_t idx = arena_slot_chunk(arena_slot_at(arena, at));
+	struct arena_range **start, *range;
+
+	if (!idx || !arena->ranges->starts[idx - 1])
+		return NULL;
+	start = start_of(arena, idx - 1, at);
+	/* One begins where the chunk does. */
+	while (!*start)
+		start--;
+	range = *start;
+	if (range->state != RANGE_LIVE)
+		return NULL;
+	if (range->base < at)
+		range = range_split(arena, range, at - range->base);
+	if (range && range->len > len && !range_split(arena, range, len))
+		return NULL;
+	return range;
+}
+
 void ranges_give(struct arena *arena, struct arena_range *range, enum range_state state)
 {
 	arena->ranges->live -= range->len;

@@ -80,6 +80,13 @@ struct arena_range *ranges_take(struct arena *arena, size_t len, size_t align,
 struct arena_range *ranges_at(const struct arena *arena, const void *addr);
 
 /*
+ * ranges_part - make a LIVE range of its own of what one has from @addr on, @len bytes or up to its end
+ * @addr, @len: multiples of a page
+ * Returns it, or NULL: @addr is not in a LIVE range, or there is no memory.
+ */
+struct arena_range *ranges_part(struct arena *arena, const void *addr, size_t len);
+
+/*
  * ranges_give - free a LIVE range
  * @state: what it becomes; in a retired chunk nothing is allocated again
  * It may join its neighbours: @range is not valid afterwards.

@@ -15,7 +15,8 @@
 
 /*
  * jemalloc keeps to the extents that an arena of it has, and a fork retires their chunks: after
- * it, memory that peers may map comes from another one. From so many forks on these serve in turn:
+ * it, memory that peers may map comes from another one. An arena in which nothing is allocated any more is
+ * destroyed, so that its chunks end. Where something is in so many of them they serve in turn:
  * what one of them has from before an earlier fork is used again too, as memory of this process alone.
  */
 #define GENERATIONS 64u
@@ -46,8 +47,13 @@ static _Atomic int state;
 static struct arena *arena;
 /* the arena of jemalloc that allocations come from */
 static _Atomic unsigned int current;
-/* all of them, and how many have begun */
-static unsigned int made[GENERATIONS], generations;
+/* all of them, 0 where there is none, and the place of that which began last. With the start lock */
+static unsigned int made[GENERATIONS], last;
+/*
+ * Held for reading by who is in jemalloc, whose arenas must not end meanwhile. Rank: after the start lock; for
+ * writing it is only tried. The child of a fork begins anew.
+ */
+static pthread_rwlock_t use_lock = PTHREAD_RWLOCK_INITIALIZER;
 /* bytes that jemalloc has taken from the arena */
 static _Atomic size_t taken;
 static size_t most;
@@ -84,11 +90,20 @@ err:
 	return NULL;
 }
 
-/* Refused: the extent stays jemalloc's. */
+/* Refused: the extent stays jemalloc's, until its arena is destroyed. */
 static bool hook_dalloc(extent_hooks_t *hooks, void *addr, size_t len, bool committed,
 			unsigned int idx)
 {
 	return true;
+}
+
+static void hook_destroy(extent_hooks_t *hooks, void *addr, size_t len, bool committed,
+			 unsigned int idx)
+{
+	inside = true;
+	if (!arena_free_part(arena, addr, len))
+		atomic_fetch_sub_explicit(&taken, len, memory_order_relaxed);
+	inside = false;
 }
 
 static bool hook_refuse(extent_hooks_t *hooks, void *addr, size_t len, size_t offset,
@@ -133,6 +148,7 @@ static bool hook_merge(extent_hooks_t *hooks, void *first, size_t first_len, voi
 static extent_hooks_t hooks = {
 	.alloc = hook_alloc,
 	.dalloc = hook_dalloc,
+	.destroy = hook_destroy,
 	.commit = hook_commit,
 	.decommit = hook_refuse,
 	.purge_lazy = hook_refuse,
@@ -155,12 +171,15 @@ static size_t kept_bytes(void)
 /* jemalloc knows no bound: where more is kept than is allowed, all goes. Returns what is kept then. */
 static size_t bound(size_t allowed)
 {
-	size_t kept = kept_bytes();
+	size_t kept;
 
+	pthread_rwlock_rdlock(&use_lock);
+	kept = kept_bytes();
 	if (kept > allowed) {
 		weft_je_mallctl(JEMALLOC_ALL("arena", "purge"), NULL, NULL, NULL, 0);
 		kept = kept_bytes();
 	}
+	pthread_rwlock_unlock(&use_lock);
 	/* Where almost all is kept that may be, not each free asks. */
 	allowed -= allowed / 8;
 	atomic_store_explicit(&perhaps_kept, kept < allowed ? kept : allowed,
@@ -168,10 +187,49 @@ static size_t bound(size_t allowed)
 	return kept;
 }
 
+/* Returns the pages that are allocated in an arena of jemalloc, as of the last kept_bytes(). */
+static size_t active_pages(unsigned int idx)
+{
+	size_t pages = SIZE_MAX, len = sizeof(pages);
+	char name[64];
+
+	snprintf(name, sizeof(name), "stats.arenas.%u.pactive", idx);
+	weft_je_mallctl(name, &pages, &len, NULL, 0);
+	return pages;
+}
+
+/*
+ * Destroys the arenas from before a fork in which nothing is allocated any more. The start lock is held; where another
+ * thread is in jemalloc, the next call does it.
+ */
+static void generations_end(void)
+{
+	unsigned int now = atomic_load_explicit(&current, memory_order_relaxed);
+	char name[64];
+
+	if (pthread_rwlock_trywrlock(&use_lock))
+		return;
+	kept_bytes();
+	for (size_t i = 0; i < GENERATIONS; i++) {
+		if (!made[i] || made[i] == now || active_pages(made[i]))
+			continue;
+		snprintf(name, sizeof(name), "arena.%u.destroy", made[i]);
+		if (!weft_je_mallctl(name, NULL, NULL, NULL, 0))
+			made[i] = 0;
+	}
+	pthread_rwlock_unlock(&use_lock);
+}
+
 /* By itself jemalloc decays when memory is allocated and freed. */
 static size_t give(struct arena_store *self, size_t allowed)
 {
+	pthread_rwlock_rdlock(&use_lock);
 	weft_je_mallctl(JEMALLOC_ALL("arena", "decay"), NULL, NULL, NULL, 0);
+	pthread_rwlock_unlock(&use_lock);
+	if (!pthread_mutex_trylock(&start_lock)) {
+		generations_end();
+		pthread_mutex_unlock(&start_lock);
+	}
 	return bound(allowed);
 }
 
@@ -188,28 +246,36 @@ static void retain(size_t len)
 	arena_keep(arena);
 }
 
+/* Returns the place of the next arena of jemalloc: a free one, else that of the one that began first. */
+static unsigned int generation_place(void)
+{
+	for (unsigned int i = 1; i <= GENERATIONS; i++)
+		if (!made[(last + i) % GENERATIONS])
+			return (last + i) % GENERATIONS;
+	return (last + 1) % GENERATIONS;
+}
+
 /* Allocations come from another arena of jemalloc from now on. Returns 0 or an errno. */
 static int generation_begin(void)
 {
-	size_t grow = GROW_MAX;
+	size_t grow = GROW_MAX, len = sizeof(unsigned int);
 	ssize_t decay_ms = arena->decay_ms;
 	char name[64];
 	struct jemalloc_arena with = { .hooks = &hooks };
-	size_t len = sizeof(unsigned int);
-	unsigned int idx = made[generations % GENERATIONS];
+	unsigned int place = generation_place(), idx = made[place];
 	int err = 0;
 
-	if (generations < GENERATIONS)
+	if (!idx)
 		err = weft_je_mallctl("experimental.arenas_create_ext", &idx, &len, &with,
 				      sizeof(with));
 	if (err)
 		return err;
-	made[generations % GENERATIONS] = idx;
+	made[place] = idx;
+	last = place;
 	snprintf(name, sizeof(name), "arena.%u.retain_grow_limit", idx);
 	weft_je_mallctl(name, NULL, NULL, &grow, sizeof(grow));
 	snprintf(name, sizeof(name), "arena.%u.dirty_decay_ms", idx);
 	weft_je_mallctl(name, NULL, NULL, &decay_ms, sizeof(decay_ms));
-	generations++;
 	atomic_store_explicit(&current, idx, memory_order_relaxed);
 	return 0;
 }
@@ -217,6 +283,9 @@ static int generation_begin(void)
 static void fork_prepare(void)
 {
 	pthread_mutex_lock(&start_lock);
+	/* What is free now is not used again: in chunks that the child has too, its pages would stay. */
+	if (atomic_load_explicit(&state, memory_order_relaxed) == HEAP_STARTED)
+		weft_je_mallctl(JEMALLOC_ALL("arena", "purge"), NULL, NULL, NULL, 0);
 	inside = true;
 	jemalloc_fork_prepare();
 }
@@ -236,8 +305,10 @@ static void fork_over(void)
 /* Where no other arena can be made, what is allocated goes on as it did. */
 static void generation_next(void)
 {
-	if (atomic_load_explicit(&state, memory_order_relaxed) == HEAP_STARTED)
+	if (atomic_load_explicit(&state, memory_order_relaxed) == HEAP_STARTED) {
 		generation_begin();
+		generations_end();
+	}
 	fork_over();
 	pthread_mutex_unlock(&start_lock);
 }
@@ -252,6 +323,8 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	jemalloc_fork_child();
+	/* The threads that held it are not here. */
+	pthread_rwlock_init(&use_lock, NULL);
 	generation_next();
 }
 
@@ -341,15 +414,16 @@ static int flags_now(void)
 
 void *heap_alloc(size_t len, size_t align, bool zero)
 {
-	int error = errno, flags;
+	int error = errno, flags = zero ? MALLOCX_ZERO : 0;
 	void *ptr;
 
 	if (!ready())
 		return NULL;
-	flags = flags_now() | (zero ? MALLOCX_ZERO : 0);
 	if (align)
 		flags |= MALLOCX_LG_ALIGN(__builtin_ctzl(align));
-	ptr = weft_je_mallocx(len, flags);
+	pthread_rwlock_rdlock(&use_lock);
+	ptr = weft_je_mallocx(len, flags_now() | flags);
+	pthread_rwlock_unlock(&use_lock);
 	errno = error;
 	return ptr;
 }
@@ -362,8 +436,10 @@ void *heap_resize(void *ptr, size_t len)
 
 	if (!ready())
 		return NULL;
+	pthread_rwlock_rdlock(&use_lock);
 	before = weft_je_sallocx(ptr, 0);
 	resized = weft_je_rallocx(ptr, len, flags_now());
+	pthread_rwlock_unlock(&use_lock);
 	if (resized)
 		retain(before);
 	errno = error;
@@ -381,8 +457,10 @@ void heap_free(void *ptr)
 		waiting = block;
 		return;
 	}
+	pthread_rwlock_rdlock(&use_lock);
 	len = weft_je_sallocx(ptr, 0);
 	weft_je_dallocx(ptr, MALLOCX_TCACHE_NONE);
+	pthread_rwlock_unlock(&use_lock);
 	retain(len);
 	errno = error;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The heap of large allocations: jemalloc over extents of the process's arena. jemalloc never gives an
- * extent back to it, so that what is freed keeps its pages, and keys over it stay valid, until
+ * The heap of large allocations: jemalloc over extents of the process's arena. jemalloc gives an extent
+ * back to it only when all that was allocated before a fork is freed, so that what is freed keeps its pages, and keys over it stay valid, until
  * it was free for some seconds or more is kept than is allowed: then its pages are taken away (arena_purge()).
  *
  * Any thread. Before heap_allow(), in a signal handler's or the heap's own allocations, and above the

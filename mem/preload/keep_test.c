@@ -6,6 +6,7 @@
  * usage: keep_test [full|alone]: what is run in that control group; without threads
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -26,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "arena.h"
 #include "group.h"
 
 #define MIB	   ((size_t)1 << 20)
@@ -135,6 +137,72 @@ static void children_allocate_whatever_the_keeper_does(void **state)
 	free(before);
 }
 
+static void a_fork_keeps_nothing_of_what_is_free(void **state)
+{
+	char *at, *used = malloc(MIB);
+	int status = -1;
+	pid_t pid;
+
+	memset(used, 1, MIB);
+	kept = malloc(20 * MIB);
+	memset(kept, 1, 20 * MIB);
+	at = (char *)(((uintptr_t)kept + MIB) & ~(MIB - 1));
+	free(kept);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(used[0] == 1 ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(resident(at));
+	assert_false(resident(at + 18 * MIB));
+	free(used);
+}
+
+/* Returns the chunks that there are. */
+static uint32_t chunks(void)
+{
+	arena_export *export = (arena_export *)dlsym(RTLD_DEFAULT, ARENA_EXPORT);
+	struct arena *arena = export(ARENA_VERSION, sizeof(*arena));
+	uint32_t cnt = 0;
+
+	platform_lock(&arena->lock);
+	for (uint32_t i = 0; i < arena->chunk_cnt; i++)
+		cnt += arena->chunks[i].len != 0;
+	platform_unlock(&arena->lock);
+	return cnt;
+}
+
+/* Memory of before the last fork is freed after it, so that two generations have some at any time. */
+static void chunks_end_when_what_a_fork_left_is_freed(void **state)
+{
+	time_t end = time(NULL) + DEADLINE_S;
+	char *before = NULL;
+	uint32_t most = 0;
+	int status;
+
+	for (int i = 0; i < 200; i++) {
+		char *volatile addr = malloc(MIB);
+		pid_t pid = fork();
+
+		assert_true(addr && pid >= 0);
+		if (!pid)
+			_exit(0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		memset(addr, i, MIB);
+		free(before);
+		before = addr;
+		most = chunks() > most ? chunks() : most;
+	}
+	free(before);
+	/* far fewer than there were forks */
+	assert_in_range(most, 1, 20);
+	while (chunks() > 2 && time(NULL) < end)
+		usleep(1000);
+	assert_in_range(chunks(), 0, 2);
+}
+
 /* No thread can be made from here on. */
 static bool forbid_clone(void)
 {
@@ -229,6 +297,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_that_stops_allocating_gives_back),
 		cmocka_unit_test(children_allocate_whatever_the_keeper_does),
+		cmocka_unit_test(a_fork_keeps_nothing_of_what_is_free),
+		cmocka_unit_test(chunks_end_when_what_a_fork_left_is_freed),
 		cmocka_unit_test(a_program_that_forbids_threads_keeps_nothing),
 		cmocka_unit_test(what_is_kept_leaves_room_in_a_control_group),
 	};

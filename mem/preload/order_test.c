@@ -49,7 +49,7 @@ static void install(int argc, char **argv, char **env)
 
 /* They run before the constructors of all libraries but one. */
 __attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **,
-									     char **) = install;
+									    char **) = install;
 
 static void *allocate(void *arg)
 {
