@@ -16,7 +16,10 @@
 #include "fault.h"
 #include "maps.h"
 
-/* The kernel gives whole lines, as many as fit; one with the longest path fits. */
+/*
+ * The kernel gives whole lines, as many as fit. A path in which each character is written as four, and one of
+ * PATH_MAX, don't: what is asked for is at the beginning of a line.
+ */
 #define TEXT_LEN 8192u
 
 struct walk {
@@ -115,20 +118,43 @@ static ssize_t take_lines(struct walk *walk, char *text, size_t len)
 	return (ssize_t)len;
 }
 
-static ssize_t take_file(struct walk *walk, int fd)
+/* Drops what belongs to a line whose beginning was taken. Returns what is left of a text. */
+static size_t skip_line(char *text, size_t len, bool *skip)
+{
+	char *newline = *skip ? memchr(text, '\n', len) : text - 1;
+
+	if (!newline)
+		return 0;
+	*skip = false;
+	len -= (size_t)(newline + 1 - text);
+	memmove(text, newline + 1, len);
+	return len;
+}
+
+static int take_file(struct walk *walk, int fd)
 {
 	char text[TEXT_LEN];
 	ssize_t left = 0, got;
+	bool skip = false;
 
-	do {
+	for (;;) {
 		got = read(fd, text + left, sizeof(text) - (size_t)left);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
 			return got < 0 ? -errno : 0;
-		left = take_lines(walk, text, (size_t)(left + got));
-	} while (left >= 0 && left < (ssize_t)sizeof(text));
-	return left < 0 ? left : -FI_EINVAL;
+		left = take_lines(walk, text, skip_line(text, (size_t)(left + got), &skip));
+		if (left < 0)
+			return (int)left;
+		if (left < (ssize_t)sizeof(text))
+			continue;
+		text[sizeof(text) - 1] = '\0';
+		got = take_line(walk, text);
+		if (got)
+			return (int)got;
+		skip = true;
+		left = 0;
+	}
 }
 
 /* Returns a descriptor, or -FI_E*. */
@@ -151,7 +177,7 @@ int sys_maps_each(const void *addr, size_t len,
 	if (fd < 0)
 		return fd;
 	walk.end = len < UINTPTR_MAX - walk.base ? walk.base + len : UINTPTR_MAX;
-	err = (int)take_file(&walk, fd);
+	err = take_file(&walk, fd);
 	close(fd);
 	return walk.ended ? walk.ended : err;
 }

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <rdma/fi_errno.h>
@@ -120,6 +122,48 @@ static void many_mappings_are_seen(void **state)
 	assert_int_equal(sys_maps_each(base, 2000 * page, count, &cnt), 0);
 	assert_int_equal(cnt, 2000);
 	munmap(base, 2000 * page);
+}
+
+/* Removes a folder, and those in it by the same name. */
+static void remove_folders(const char *name, int depth)
+{
+	for (; depth; depth--) {
+		assert_int_equal(chdir(".."), 0);
+		assert_int_equal(rmdir(name), 0);
+	}
+}
+
+/* The kernel writes a newline as four characters: a path may be longer than what is read at once. */
+static void a_mapping_with_a_long_path_hides_no_other(void **state)
+{
+	char name[251], base[] = "/tmp/weft-maps-XXXXXX";
+	int before = open(".", O_RDONLY | O_CLOEXEC), fd, depth, cnt = 0;
+	struct seen seen = { .cnt = 0 };
+	char *map;
+
+	memset(name, '\n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_non_null(mkdtemp(base));
+	assert_int_equal(chdir(base), 0);
+	for (depth = 0; depth < 14; depth++)
+		assert_int_equal(mkdir(name, 0700) | chdir(name), 0);
+	fd = open("file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)page), 0);
+	map = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	assert_int_equal(sys_maps_each(NULL, SIZE_MAX, count, &cnt), 0);
+	assert_true(cnt > 10);
+	assert_int_equal(sys_maps_each(map, page, see, &seen), 0);
+	assert_int_equal(seen.cnt, 1);
+	assert_ptr_equal(seen.parts[0].addr, map);
+	assert_int_equal(seen.parts[0].len, page);
+	munmap(map, page);
+	close(fd);
+	assert_int_equal(unlink("file"), 0);
+	remove_folders(name, depth);
+	assert_int_equal(fchdir(before) | rmdir(base), 0);
+	close(before);
 }
 
 static void a_refusal_is_an_error(void **state)
@@ -238,6 +282,7 @@ int main(void)
 		cmocka_unit_test(a_mapping_that_reaches_beyond_the_range_is_cut),
 		cmocka_unit_test(the_walk_ends_where_it_is_told_to),
 		cmocka_unit_test(many_mappings_are_seen),
+		cmocka_unit_test(a_mapping_with_a_long_path_hides_no_other),
 		cmocka_unit_test(a_refusal_is_an_error),
 		cmocka_unit_test(private_memory_without_a_file_is_known),
 		cmocka_unit_test(shared_memory_and_files_are_not),

@@ -275,8 +275,7 @@ int sys_memfd_identify(int fd, struct sys_memfd_id *id)
 	return 0;
 }
 
-/* Returns whether a descriptor is one of that memfd. */
-static bool is_of(int fd, const struct sys_memfd_id *id)
+bool sys_memfd_is(int fd, const struct sys_memfd_id *id)
 {
 	struct stat st;
 
@@ -290,7 +289,7 @@ int sys_memfd_dup(int fd, const struct sys_memfd_id *id)
 	if (again < 0)
 		return -errno;
 	/* What was looked at is what is used, whatever @fd becomes meanwhile. */
-	if (is_of(again, id))
+	if (sys_memfd_is(again, id))
 		return again;
 	close(again);
 	return -FI_EBADF;
@@ -298,7 +297,7 @@ int sys_memfd_dup(int fd, const struct sys_memfd_id *id)
 
 void sys_memfd_close(int fd, const struct sys_memfd_id *id)
 {
-	if (fd >= 0 && is_of(fd, id))
+	if (fd >= 0 && sys_memfd_is(fd, id))
 		close(fd);
 }
 
@@ -312,7 +311,7 @@ int sys_memfd_punch(int fd, const struct sys_memfd_id *id, uint64_t offset, size
 	int err = 0;
 
 	fd = again >= 0 ? again : fd;
-	if (!is_of(fd, id))
+	if (!sys_memfd_is(fd, id))
 		err = -FI_EBADF;
 	else if (faulty(SYS_CALL_FALLOCATE) ||
 		 fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,

@@ -136,6 +136,9 @@ int sys_memfd_identify(int fd, struct sys_memfd_id *id);
  */
 int sys_memfd_dup(int fd, const struct sys_memfd_id *id);
 
+/* sys_memfd_is - returns whether @fd is a descriptor of the memfd, unless another thread changes that meanwhile */
+bool sys_memfd_is(int fd, const struct sys_memfd_id *id);
+
 /* sys_memfd_close - close @fd, unless it is no descriptor of the memfd any more */
 void sys_memfd_close(int fd, const struct sys_memfd_id *id);
 

@@ -94,6 +94,8 @@ int sys_reserve_zeros(void *addr, size_t len)
 struct leaving {
 	int fd;
 	const struct sys_memfd_id *id;
+	/* parts that are private now, or were not to be made so */
+	size_t cnt;
 };
 
 /* Returns whether a mapping is of that memfd, and stores to it go there. */
@@ -104,8 +106,9 @@ static bool is_shared_of(const struct sys_map *m, const struct sys_memfd_id *id)
 
 static int leave_part(const struct sys_map *m, void *arg)
 {
-	const struct leaving *leaving = arg;
+	struct leaving *leaving = arg;
 
+	leaving->cnt++;
 	if (!is_shared_of(m, leaving->id))
 		return 0;
 	/*
@@ -119,12 +122,27 @@ static int leave_part(const struct sys_map *m, void *arg)
 	return 0;
 }
 
-int sys_reserve_leave(void *addr, size_t len, int fd, const struct sys_memfd_id *id)
+int sys_reserve_leave(void *addr, size_t len, int fd, const struct sys_memfd_id *id,
+		      const uint64_t *offset)
 {
-	struct leaving leaving = { fd, id };
+	struct leaving leaving = { .fd = fd, .id = id };
+	struct sys_map all = {
+		.addr = addr,
+		.len = len,
+		.prot = PROT_READ | PROT_WRITE,
+		.shared = true,
+		.device = id->device,
+		.inode = id->inode,
+	};
 	int err = sys_fault(SYS_CALL_MMAP);
 
-	return err ? -err : sys_maps_each(addr, len, leave_part, &leaving);
+	if (err)
+		return -err;
+	err = sys_maps_each(addr, len, leave_part, &leaving);
+	if (!err || leaving.cnt || !offset)
+		return err;
+	all.offset = *offset;
+	return leave_part(&all, &leaving);
 }
 
 static int remove_part(const struct sys_map *m, void *arg)

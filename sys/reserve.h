@@ -47,9 +47,12 @@ int sys_reserve_zeros(void *addr, size_t len);
  * @fd, @id: of the memfd. Other mappings between are left alone, and so are those that are private already
  * What is stored from now on goes to pages of its own, and no store to the memfd by others may follow. All
  * the time other threads find the memory as they left it. Protections stay.
+ * @offset: where the range begins in the memfd, if nothing else is mapped there and all is writable: then it is
+ * done also where the kernel can't be asked what is mapped. NULL: that is not known
  * Returns 0 or -FI_E*: parts may still be shared, which a child does not have.
  */
-int sys_reserve_leave(void *addr, size_t len, int fd, const struct sys_memfd_id *id);
+int sys_reserve_leave(void *addr, size_t len, int fd, const struct sys_memfd_id *id,
+		      const uint64_t *offset);
 
 /*
  * sys_reserve_remove - take the pages of a memfd away that a range has mapped, without a descriptor of it

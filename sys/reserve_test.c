@@ -185,11 +185,11 @@ static void what_is_left_is_private_and_as_it_was(void **state)
 	memset(addr, 1, PART);
 	assert_int_equal(mprotect(addr + PART / 2, PART / 2, PROT_READ), 0);
 	sys_fault_set(SYS_CALL_MMAP, FI_ENOMEM, 0, 0);
-	assert_int_equal(sys_reserve_leave(addr, PART, fd, &id), -FI_ENOMEM);
+	assert_int_equal(sys_reserve_leave(addr, PART, fd, &id, NULL), -FI_ENOMEM);
 	sys_fault_clear();
 	addr[0] = 2;
 	assert_int_equal(shared[0], 2);
-	assert_int_equal(sys_reserve_leave(addr, LEN, fd, &id), 0);
+	assert_int_equal(sys_reserve_leave(addr, LEN, fd, &id, NULL), 0);
 	addr[0] = 3;
 	assert_int_equal(shared[0], 2);
 	assert_int_equal(addr[PART - 1], 1);

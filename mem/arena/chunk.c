@@ -261,26 +261,49 @@ void arena_chunk_left(struct arena_chunk *chunk)
 	chunk->fd = -1;
 }
 
+/*
+ * Other processes may still store to the chunk: what they store to pages with data is not seen.
+ * @even: all of the range is of the chunk, and writable
+ */
+static void own_data(void *addr, size_t len, bool even, struct owning *owning)
+{
+	const struct sys_map all = { .addr = addr, .len = len, .prot = PROT_READ | PROT_WRITE };
+
+	if (sys_maps_each(addr, len, own_part, owning) && even)
+		own_part(&all, owning);
+}
+
+/* Returns a descriptor of a chunk, which is its own where the process can't have another one; or -FI_E*. */
+static int chunk_fd(const struct arena_chunk *chunk)
+{
+	int fd = sys_memfd_dup(chunk->fd, &chunk->id);
+
+	if (fd < 0 && fd != -FI_EBADF && sys_memfd_is(chunk->fd, &chunk->id))
+		return chunk->fd;
+	return fd;
+}
+
 int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t len)
 {
 	struct arena_chunk *chunk = &arena->chunks[idx];
 	void *addr = (void *)(chunk->base + offset);
 	struct owning owning = { .base = chunk->base };
+	bool even = !chunk->split && !atomic_load_explicit(&chunk->uneven, memory_order_relaxed);
 	int err;
 
 	if (chunk->left)
 		return 0;
-	owning.fd = sys_memfd_dup(chunk->fd, &chunk->id);
+	owning.fd = chunk_fd(chunk);
 	if (owning.fd < 0)
 		return owning.fd;
 	/* B:arena.stored  what peers stored before they saw that it is retired is in the pages now */
 	sys_membarrier_all();
 	chunk->split = true;
-	err = sys_reserve_leave(addr, len, owning.fd, &chunk->id);
-	/* Other processes may still store to the chunk: what they store to pages with data is not seen. */
+	err = sys_reserve_leave(addr, len, owning.fd, &chunk->id, even ? &offset : NULL);
 	if (!err && chunk->kind == ARENA_WRITE)
-		sys_maps_each(addr, len, own_part, &owning);
-	close(owning.fd);
+		own_data(addr, len, even, &owning);
+	if (owning.fd != chunk->fd)
+		close(owning.fd);
 	if (!err && len == chunk->len)
 		arena_chunk_left(chunk);
 	return err;

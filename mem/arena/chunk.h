@@ -11,7 +11,7 @@
 #include "memfd.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 7u
+#define ARENA_VERSION 8u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)
@@ -50,6 +50,11 @@ struct arena_chunk {
 	bool left;
 	/* a part of it was: what is mapped there says which */
 	bool split;
+	/*
+	 * The program may have mapped something else in it, or protected a part of it: only the kernel knows
+	 * what there is. Read also without the lock
+	 */
+	_Atomic bool uneven;
 	/* the child of the fork under way gets a copy of what was not left */
 	bool copied;
 };

@@ -2,6 +2,7 @@
 /* What the child of a fork has of the arena, and of a peer's, and what its parent keeps. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 #include <rdma/fi_errno.h>
 #include "arena.h"
+#include "fault.h"
 #include "memfd.h"
 #include "reader.h"
 
@@ -470,6 +472,65 @@ static void a_child_begins_an_arena_of_its_own(void **state)
 	assert_int_equal(arena_free(arena, addr), 0);
 }
 
+/* A program that has no /proc (chroot), or as many descriptors as it may have. */
+static void a_child_has_its_memory_where_the_kernel_can_not_be_asked(void **state)
+{
+	static const int errors[] = { FI_ENOENT, FI_EMFILE };
+
+	for (int i = 0; i < 4; i++) {
+		int error = errors[i / 2];
+		char *addr = allocate(64 * MIB, i & 1 ? ARENA_READ : ARENA_WRITE);
+		pid_t pid;
+
+		memset(addr, 7, MIB);
+		addr[63 * MIB] = 8;
+		sys_fault_set(SYS_CALL_OPEN_MAPS, error, 0, 0);
+		if (error == FI_EMFILE)
+			sys_fault_set(SYS_CALL_FCNTL_DUP, error, 0, 0);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid) {
+			char *own = allocate(MIB, ARENA_READ);
+
+			own[0] = 1;
+			_exit(addr[0] == 7 && addr[MIB - 1] == 7 && addr[63 * MIB] == 8 &&
+					      !addr[MIB]
+				      ? 0
+				      : 1);
+		}
+		sys_fault_clear();
+		addr[0] = 9;
+		assert_int_equal(child_says(pid, -1), 0);
+		assert_int_equal(addr[63 * MIB], 8);
+		assert_int_equal(arena_free(arena, addr), 0);
+	}
+}
+
+/* What a part of a chunk is can't be known there: the child lacks it, and finds no zeros instead. */
+static void what_a_child_lacks_ends_it(void **state)
+{
+	char *addr = allocate(MIB, ARENA_READ);
+	pid_t pid;
+	int status;
+
+	addr[0] = 7;
+	arena_retire(arena, addr);
+	sys_fault_set(SYS_CALL_OPEN_MAPS, FI_ENOENT, 0, 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		/* the test's own handler would go on */
+		signal(SIGSEGV, SIG_DFL);
+		_exit(*(volatile char *)addr);
+	}
+	sys_fault_clear();
+	status = child_says(pid, -1);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+	assert_int_equal(addr[0], 7);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,6 +544,8 @@ int main(void)
 		cmocka_unit_test(chunks_that_were_left_are_used_again),
 		cmocka_unit_test(a_chunk_with_nothing_allocated_outlives_a_fork),
 		cmocka_unit_test(a_child_begins_an_arena_of_its_own),
+		cmocka_unit_test(a_child_has_its_memory_where_the_kernel_can_not_be_asked),
+		cmocka_unit_test(what_a_child_lacks_ends_it),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -62,8 +62,11 @@ void arena_retire(struct arena *arena, const void *addr)
 
 	platform_lock(&arena->lock);
 	idx = arena_slot_chunk(arena_slot_at(arena, (uintptr_t)addr));
-	if (idx)
+	if (idx) {
+		atomic_store_explicit(&arena->chunks[idx - 1].uneven, true,
+				      memory_order_relaxed);
 		arena_retire_locked(arena, idx - 1);
+	}
 	platform_unlock(&arena->lock);
 }
 
@@ -227,9 +230,24 @@ static void child_chunk(struct arena *arena, uint32_t idx, bool put)
 		arena_chunk_left(chunk);
 		return;
 	}
-	arena->lost |= chunk->live != 0;
+	if (chunk->live) {
+		/* what is not there must not be taken for zeros, or for memory of others */
+		arena_chunk_lack(arena, idx);
+		arena->lost = true;
+		return;
+	}
 	ranges_drop_chunk(arena, idx);
 	arena->lost |= arena_chunk_drop(arena, idx) != 0;
+}
+
+static void say_lost(void)
+{
+	static const char text[] =
+		"weft: the child of this fork lacks memory of its parent, and an access ends it: "
+		"fork() needs /proc, a descriptor, and address space (docs/mem.md)\n";
+
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		return;
 }
 
 void arena_fork_child_locked(struct arena *arena)
@@ -248,6 +266,8 @@ void arena_fork_child_locked(struct arena *arena)
 		if (chunk->len && !chunk->left)
 			child_chunk(arena, i, put);
 	}
-	if (arena->lost)
-		arena->len = 0;
+	if (!arena->lost)
+		return;
+	arena->len = 0;
+	say_lost();
 }

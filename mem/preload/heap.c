@@ -337,13 +337,21 @@ static size_t share(void)
 	return limit.most / 2;
 }
 
-/* The start lock is held. */
-static int start_locked(void)
+static bool is_limited(int resource)
 {
 	struct rlimit limit;
 
-	/* A program whose addresses are limited needs them itself. */
-	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+	return !getrlimit(resource, &limit) && limit.rlim_cur != RLIM_INFINITY;
+}
+
+/* The start lock is held. */
+static int start_locked(void)
+{
+	/*
+	 * A program whose addresses are limited needs them itself; and what a fork makes private counts as
+	 * data, of which a program with a limit would have allocated too much before.
+	 */
+	if (is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA))
 		return HEAP_OFF;
 	most = wanted < SIZE_MAX ? wanted : share();
 	arena = arena_own();

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -550,6 +551,32 @@ static void after_many_forks_too(void **state)
 	free(ptr);
 }
 
+/* What is run with a limit. Returns 0, or what is wrong. */
+static int be_limited(void)
+{
+	kept = malloc(MIB);
+	return !kept ? 1 : export(ARENA_VERSION, sizeof(struct arena)) ? 2 : 0;
+}
+
+static void a_program_with_a_limit_has_none(void **state)
+{
+	static const int resources[] = { RLIMIT_AS, RLIMIT_DATA };
+	struct rlimit limit = { .rlim_cur = 1 << 30, .rlim_max = RLIM_INFINITY };
+
+	for (size_t i = 0; i < 2; i++) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (!pid) {
+			setrlimit(resources[i], &limit);
+			execl("/proc/self/exe", "preload_test", "limited", (char *)NULL);
+			_exit(9);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	/* Those of many forks come last: memory from before them is used again. */
@@ -564,6 +591,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(guard_pages_guard_and_leave_zeros),
 		cmocka_unit_test(protections_hold),
 		cmocka_unit_test(starting_programs_changes_nothing),
+		cmocka_unit_test(a_program_with_a_limit_has_none),
 		cmocka_unit_test(the_child_of_a_raw_clone_can_not_reach_it),
 		cmocka_unit_test(threads_keep_their_bytes),
 		cmocka_unit_test(after_a_fork_new_memory_is_shown),
@@ -582,6 +610,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(resized_memory_keeps_its_bytes),
 	};
 
+	if (argc > 1 && !strcmp(argv[1], "limited"))
+		return start(NULL) ? 3 : be_limited();
 	other = argc > 1;
 	return other ? cmocka_run_group_tests(with_other, start, NULL)
 		     : cmocka_run_group_tests(tests, start, NULL);

@@ -79,6 +79,11 @@ int sys_memfd_dup(int fd, const struct sys_memfd_id *id)
 	return 7;
 }
 
+bool sys_memfd_is(int fd, const struct sys_memfd_id *id)
+{
+	return true;
+}
+
 void sys_memfd_close(int fd, const struct sys_memfd_id *id)
 {
 }
@@ -185,7 +190,8 @@ int sys_membarrier_all(void)
 }
 
 /* From here on the owner has pages of its own, with what these hold. */
-int sys_reserve_leave(void *addr, size_t len, int fd, const struct sys_memfd_id *id)
+int sys_reserve_leave(void *addr, size_t len, int fd, const struct sys_memfd_id *id,
+		      const uint64_t *offset)
 {
 	atomic_thread_fence(memory_order_seq_cst); /* as changing a mapping is */
 	left = atomic_load_explicit(&word, memory_order_relaxed);
