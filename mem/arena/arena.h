@@ -129,6 +129,12 @@ bool arena_directory_at(struct arena *arena, uint32_t *fd, uint8_t nonce[ARENA_N
 void arena_retire(struct arena *arena, const void *addr);
 
 /*
+ * arena_protect - the program protects memory in the chunk that has an address: arena_is_uneven() says so
+ * Peers go on with it.
+ */
+void arena_protect(struct arena *arena, const void *addr);
+
+/*
  * arena_cut - retire the chunks of a range, and take its pages away from peers
  * The contents stay, and stores of other threads of this process are not lost; a peer that was stopped
  * in the middle of a store stores to pages that are not ours any more.

@@ -184,6 +184,17 @@ static inline bool arena_find(const struct arena *arena, const void *addr, size_
 }
 
 /*
+ * arena_is_uneven - returns whether the program may have mapped something else in the chunk that has an address,
+ * or protected a part of it. Any thread, no lock; true where that was done by the program's own order before
+ */
+static inline bool arena_is_uneven(const struct arena *arena, const void *addr)
+{
+	uint32_t idx = arena_slot_chunk(arena_slot_at(arena, (uintptr_t)addr));
+
+	return idx && atomic_load_explicit(&arena->chunks[idx - 1].uneven, memory_order_relaxed);
+}
+
+/*
  * arena_directory_make - make the directory of an arena that has none; the lock is held
  * arena_directory_drop - the directory is that of the parent of this process
  */

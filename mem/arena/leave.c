@@ -56,17 +56,32 @@ void arena_retire_locked(struct arena *arena, uint32_t chunk)
 	arena_show_chunks_locked(arena);
 }
 
+/* Returns index + 1 of the chunk that has an address, which is uneven now, or 0. */
+static uint32_t uneven_locked(struct arena *arena, const void *addr)
+{
+	uint32_t idx = arena_slot_chunk(arena_slot_at(arena, (uintptr_t)addr));
+
+	if (idx)
+		atomic_store_explicit(&arena->chunks[idx - 1].uneven, true,
+				      memory_order_relaxed);
+	return idx;
+}
+
+void arena_protect(struct arena *arena, const void *addr)
+{
+	platform_lock(&arena->lock);
+	uneven_locked(arena, addr);
+	platform_unlock(&arena->lock);
+}
+
 void arena_retire(struct arena *arena, const void *addr)
 {
 	uint32_t idx;
 
 	platform_lock(&arena->lock);
-	idx = arena_slot_chunk(arena_slot_at(arena, (uintptr_t)addr));
-	if (idx) {
-		atomic_store_explicit(&arena->chunks[idx - 1].uneven, true,
-				      memory_order_relaxed);
+	idx = uneven_locked(arena, addr);
+	if (idx)
 		arena_retire_locked(arena, idx - 1);
-	}
 	platform_unlock(&arena->lock);
 }
 

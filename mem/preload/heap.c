@@ -5,11 +5,13 @@
 #include "arena.h"
 #include "jemalloc.h"
 #include "limit.h"
+#include "raw.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -436,6 +438,34 @@ void *heap_alloc(size_t len, size_t align, bool zero)
 	return ptr;
 }
 
+/*
+ * What the program has protected and frees is writable again: the next one stores to it. Returns false where it
+ * can't be, since something else is mapped there.
+ */
+static bool make_even(void *ptr, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t base = ((uintptr_t)ptr + page - 1) & ~(page - 1);
+	uintptr_t end = ((uintptr_t)ptr + len) & ~(page - 1);
+
+	if (base >= end || !arena_is_uneven(arena, ptr))
+		return true;
+	raw_madvise((void *)base, end - base, MADV_KEEPONFORK);
+	return !raw_mprotect((void *)base, end - base, PROT_READ | PROT_WRITE);
+}
+
+/* What is protected does not become a part of what is larger, or of what is free, in place. */
+static void *resize_uneven(void *ptr, size_t before, size_t len)
+{
+	void *to = heap_alloc(len, 0, false);
+
+	if (!to)
+		return NULL;
+	memcpy(to, ptr, before < len ? before : len);
+	heap_free(ptr);
+	return to;
+}
+
 void *heap_resize(void *ptr, size_t len)
 {
 	int error = errno;
@@ -444,6 +474,8 @@ void *heap_resize(void *ptr, size_t len)
 
 	if (!ready())
 		return NULL;
+	if (arena_is_uneven(arena, ptr))
+		return resize_uneven(ptr, heap_size(ptr), len);
 	pthread_rwlock_rdlock(&use_lock);
 	before = weft_je_sallocx(ptr, 0);
 	resized = weft_je_rallocx(ptr, len, flags_now());
@@ -465,11 +497,13 @@ void heap_free(void *ptr)
 		waiting = block;
 		return;
 	}
-	pthread_rwlock_rdlock(&use_lock);
 	len = weft_je_sallocx(ptr, 0);
-	weft_je_dallocx(ptr, MALLOCX_TCACHE_NONE);
-	pthread_rwlock_unlock(&use_lock);
-	retain(len);
+	if (make_even(ptr, len)) {
+		pthread_rwlock_rdlock(&use_lock);
+		weft_je_dallocx(ptr, MALLOCX_TCACHE_NONE);
+		pthread_rwlock_unlock(&use_lock);
+		retain(len);
+	}
 	errno = error;
 }
 

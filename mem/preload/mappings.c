@@ -5,7 +5,7 @@
  * a file. So what it does to such memory is done as to that, and a chunk in which something
  * else is mapped afterwards is no longer shown to peers (arena_retire()). Any thread.
  *
- * mprotect(2) means the same for both. Calls that come by other ways than these functions are
+ * mprotect(2) means the same for both, but what is freed has to be writable again (heap_free()). Calls that come by other ways than these functions are
  * not seen; around a fork the kernel is asked what is mapped.
  */
 #define _GNU_SOURCE
@@ -65,8 +65,9 @@ static size_t part_of(const struct arena *arena, uintptr_t base, size_t len, boo
 	return len < room ? len : room;
 }
 
-/* Something else will be mapped in a range. */
-static void retire(const void *addr, size_t len)
+/* Calls @each for every chunk that has a part of a range. */
+static void chunks_each(const void *addr, size_t len,
+			void (*each)(struct arena *arena, const void *at))
 {
 	struct arena *arena = heap_memory();
 	uintptr_t base = (uintptr_t)addr, end = base + len;
@@ -80,8 +81,21 @@ static void retire(const void *addr, size_t len)
 	for (; base < end; base += part) {
 		part = part_of(arena, base, end - base, &has);
 		if (has)
-			arena_retire(arena, (void *)base);
+			each(arena, (void *)base);
 	}
+}
+
+/* Something else will be mapped in a range. */
+static void retire(const void *addr, size_t len)
+{
+	chunks_each(addr, len, arena_retire);
+}
+
+SHOWN int mprotect(void *addr, size_t len, int prot)
+{
+	if (meets(addr, len) && prot != (PROT_READ | PROT_WRITE))
+		chunks_each(addr, len, arena_protect);
+	return raw_mprotect(addr, len, prot);
 }
 
 SHOWN int munmap(void *addr, size_t len)
@@ -151,6 +165,28 @@ static int guard(void *addr, size_t len)
 	return raw_madvise(addr, len, MADV_GUARD_INSTALL);
 }
 
+/* What the kernel wipes is private memory without a file: the program gets such, with what was there. */
+static int wipe_on_fork(void *addr, size_t len)
+{
+	void *copy;
+
+	len = whole_pages(len);
+	if ((uintptr_t)addr % page_len() || !is_within(addr, len)) {
+		errno = EINVAL;
+		return -1;
+	}
+	copy = raw_mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy == MAP_FAILED)
+		return -1;
+	retire(addr, len);
+	memcpy(copy, addr, len);
+	if (raw_mremap(copy, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) == MAP_FAILED) {
+		raw_munmap(copy, len);
+		return -1;
+	}
+	return raw_madvise(addr, len, MADV_WIPEONFORK);
+}
+
 SHOWN int madvise(void *addr, size_t len, int advice)
 {
 	if (!is_within(addr, len) || !len)
@@ -162,6 +198,8 @@ SHOWN int madvise(void *addr, size_t len, int advice)
 		return take_away(addr, len);
 	case MADV_GUARD_INSTALL:
 		return guard(addr, len);
+	case MADV_WIPEONFORK:
+		return wipe_on_fork(addr, len);
 	case MADV_DOFORK:
 		/* The child of a fork has it; that of a raw clone would store to our pages. */
 		return 0;
@@ -191,6 +229,11 @@ static void *refuse(int error)
 	return MAP_FAILED;
 }
 
+static bool overlap(const void *a, size_t a_len, const void *b, size_t b_len)
+{
+	return (uintptr_t)a - (uintptr_t)b < b_len || (uintptr_t)b - (uintptr_t)a < a_len;
+}
+
 static void *remap(void *addr, size_t len, size_t new_len, int flags, void *to)
 {
 	const int moves = MREMAP_FIXED | MREMAP_DONTUNMAP;
@@ -201,8 +244,11 @@ static void *remap(void *addr, size_t len, size_t new_len, int flags, void *to)
 	    ((flags & moves) && !(flags & MREMAP_MAYMOVE)) ||
 	    flags & ~(moves | MREMAP_MAYMOVE) ||
 	    ((flags & MREMAP_DONTUNMAP) && len != new_len) ||
-	    ((flags & MREMAP_FIXED) && (uintptr_t)to % page_len()))
+	    ((flags & MREMAP_FIXED) &&
+	     ((uintptr_t)to % page_len() || overlap(addr, len, to, new_len))))
 		return refuse(EINVAL);
+	if (!is_within(addr, len))
+		return refuse(EFAULT);
 	if (flags & moves)
 		return move(addr, len, new_len, flags, to);
 	if (new_len > len)
@@ -222,7 +268,7 @@ SHOWN void *mremap(void *addr, size_t len, size_t new_len, int flags, ...)
 	if (flags & MREMAP_FIXED)
 		to = va_arg(args, void *);
 	va_end(args);
-	if (is_within(addr, len))
+	if (heap_has(addr))
 		return remap(addr, len, new_len, flags, to);
 	if (to && meets(to, new_len))
 		retire(to, new_len);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A program under libweft-mem.so (LD_PRELOAD): what it has protected, or advised, and frees is ordinary memory to the
+ * next one that gets it; and what the kernel refuses of private memory is refused.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define MIB ((size_t)1 << 20)
+#define LEN (4 * MIB)
+
+static size_t page;
+
+/* Looked at by nobody but the allocator: the compiler must not know that it is what malloc() returned. */
+static char *allocate(size_t len)
+{
+	void *volatile addr = NULL;
+
+	addr = aligned_alloc(page, len);
+	assert_non_null(addr);
+	return addr;
+}
+
+static int start(void **state)
+{
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
+static void freed_memory_is_writable_whatever_protected_it(void **state)
+{
+	static const int prots[] = { PROT_READ, PROT_NONE, PROT_READ | PROT_EXEC };
+	char *addr, *again = NULL;
+
+	for (size_t i = 0; i < sizeof(prots) / sizeof(prots[0]); i++) {
+		addr = allocate(LEN);
+		memset(addr, 1, LEN);
+		assert_int_equal(mprotect(addr, LEN, prots[i]), 0);
+		free(addr);
+		again = allocate(LEN);
+		assert_ptr_equal(again, addr);
+		memset(again, 2, LEN);
+		/* only a part of it */
+		assert_int_equal(mprotect(again + page, page, prots[i]), 0);
+		free(again);
+		again = allocate(LEN);
+		memset(again, 3, LEN);
+		free(again);
+	}
+}
+
+static void resized_memory_leaves_no_protection_behind(void **state)
+{
+	char *addr = allocate(LEN), *volatile less, *again;
+
+	memset(addr, 1, LEN);
+	assert_int_equal(mprotect(addr + MIB, 3 * MIB, PROT_READ), 0);
+	less = realloc(addr, MIB);
+	assert_int_equal(less[0], 1);
+	assert_int_equal(less[MIB - 1], 1);
+	again = allocate(3 * MIB);
+	memset(again, 2, 3 * MIB);
+	less = realloc(less, 2 * MIB);
+	assert_int_equal(less[MIB - 1], 1);
+	memset(less, 2, 2 * MIB);
+	free(less);
+	free(again);
+}
+
+static void protection_of_neighbours_stays(void **state)
+{
+	char *a = allocate(MIB), *b = allocate(MIB);
+	int data[2];
+
+	assert_int_equal(pipe(data), 0);
+	assert_int_equal(mprotect(b, MIB, PROT_NONE), 0);
+	free(a);
+	assert_int_equal(write(data[1], b, 1), -1);
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(write(data[1], b + MIB - 1, 1), -1);
+	free(b);
+	close(data[0]);
+	close(data[1]);
+}
+
+/* Returns what a child finds at an address. */
+static int child_finds(const char *addr)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(*addr);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void memory_is_wiped_in_a_child(void **state)
+{
+	char *addr = allocate(MIB), *again;
+
+	memset(addr, 5, MIB);
+	assert_int_equal(madvise(addr + 1, page, MADV_WIPEONFORK), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(madvise(addr, 4 * page, MADV_WIPEONFORK), 0);
+	assert_int_equal(addr[0], 5);
+	assert_int_equal(child_finds(addr), 0);
+	assert_int_equal(child_finds(addr + 4 * page), 5);
+	assert_int_equal(addr[0], 5);
+	assert_int_equal(madvise(addr, 4 * page, MADV_KEEPONFORK), 0);
+	assert_int_equal(child_finds(addr), 5);
+	/* not to the next one */
+	assert_int_equal(madvise(addr, 4 * page, MADV_WIPEONFORK), 0);
+	free(addr);
+	again = allocate(MIB);
+	memset(again, 6, MIB);
+	assert_int_equal(child_finds(again), 6);
+	assert_int_equal(child_finds(again + MIB - 1), 6);
+	free(again);
+}
+
+static void what_can_not_be_remapped_is_refused(void **state)
+{
+	char *addr = allocate(MIB);
+
+	memset(addr, 7, MIB);
+	assert_ptr_equal(mremap(addr, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, addr),
+			 MAP_FAILED);
+	assert_int_equal(errno, EINVAL);
+	assert_ptr_equal(mremap(addr, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
+				addr + page),
+			 MAP_FAILED);
+	assert_int_equal(errno, EINVAL);
+	assert_ptr_equal(mremap(addr + page, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
+				addr),
+			 MAP_FAILED);
+	assert_ptr_equal(mremap(addr, SIZE_MAX, page, MREMAP_MAYMOVE), MAP_FAILED);
+	assert_int_equal(errno, EINVAL);
+	assert_ptr_equal(mremap(addr, SIZE_MAX / 2, page, MREMAP_MAYMOVE), MAP_FAILED);
+	assert_int_equal(errno, EFAULT);
+	for (size_t i = 0; i < MIB; i++)
+		assert_int_equal(addr[i], 7);
+	free(addr);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(freed_memory_is_writable_whatever_protected_it),
+		cmocka_unit_test(resized_memory_leaves_no_protection_behind),
+		cmocka_unit_test(protection_of_neighbours_stays),
+		cmocka_unit_test(memory_is_wiped_in_a_child),
+		cmocka_unit_test(what_can_not_be_remapped_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, start, NULL);
+}
