@@ -162,6 +162,7 @@ static struct arena_range *take_locked(struct arena *arena, size_t len, size_t a
 	struct arena_range *range = ranges_take(arena, len, align, kind, state);
 	size_t extra = align > arena->ranges->page ? align : 0;
 	uint32_t chunk;
+	int err;
 
 	if (range || len > SIZE_MAX - extra)
 		return range;
@@ -169,7 +170,11 @@ static struct arena_range *take_locked(struct arena *arena, size_t len, size_t a
 	if (!arena->directory && !arena->part)
 		/* that of the parent is shown by the parent */
 		arena->part = mem_part_open(WEFT_MEM_PART_ARENA);
-	if (arena_chunk_add(arena, len + extra, kind, &chunk))
+	err = arena_chunk_add(arena, len + extra, kind, &chunk);
+	if (err == -FI_ENOMEM && arena_end_empty_locked(arena))
+		/* there are addresses, or an index, that one had which was too short, or of another kind */
+		err = arena_chunk_add(arena, len + extra, kind, &chunk);
+	if (err)
 		return NULL;
 	if (ranges_add_chunk(arena, chunk)) {
 		arena_chunk_drop(arena, chunk);

@@ -375,6 +375,28 @@ static void parts_are_freed_whatever_allocation_they_are_of(void **state)
 	assert_int_equal(usage.live, before.live);
 }
 
+/* Each of them needs more than half of the addresses. */
+static void addresses_of_what_is_free_are_used_again(void **state)
+{
+	size_t lens[] = { arena->len / 10 * 6, arena->len / 10 * 7, arena->len / 10 * 6 };
+	char *byte;
+	void *addr;
+
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		int err = arena_alloc(arena, lens[i], 1, i == 2 ? ARENA_WRITE : ARENA_READ,
+				      &addr, NULL);
+
+		if (err && !i)
+			skip();
+		assert_int_equal(err, 0);
+		byte = addr;
+		assert_int_equal(byte[0], 0);
+		byte[0] = 1;
+		byte[lens[i] - 1] = 2;
+		assert_int_equal(arena_free(arena, addr), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +412,7 @@ int main(void)
 		cmocka_unit_test(refused_memory_is_an_error),
 		cmocka_unit_test(parts_are_freed_whatever_allocation_they_are_of),
 		cmocka_unit_test(allocations_keep_their_bytes),
+		cmocka_unit_test(addresses_of_what_is_free_are_used_again),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -107,6 +107,22 @@ void arena_end_all_locked(struct arena *arena)
 		arena_end_locked(arena, i);
 }
 
+bool arena_end_empty_locked(struct arena *arena)
+{
+	bool ended = false;
+
+	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
+		const struct arena_chunk *c = &arena->chunks[i];
+
+		if (!c->len || c->live || c->retired)
+			continue;
+		arena_retire_locked(arena, i);
+		arena_end_locked(arena, i);
+		ended |= !c->len;
+	}
+	return ended;
+}
+
 /* Cutting off */
 
 /* Cuts peers off the part of a range that one chunk has. @len: in: bytes of the range; out: of the part */

@@ -17,9 +17,11 @@ void arena_retire_locked(struct arena *arena, uint32_t chunk);
 /*
  * arena_end_locked - end a chunk that is retired, if nothing in it is LIVE any more and nobody uses it
  * arena_end_all_locked - end those that somebody used when they were to end
+ * arena_end_empty_locked - end all in which nothing is LIVE, with what they keep. Returns whether any has ended
  */
 void arena_end_locked(struct arena *arena, uint32_t chunk);
 void arena_end_all_locked(struct arena *arena);
+bool arena_end_empty_locked(struct arena *arena);
 
 /*
  * arena_fork_prepare_locked - make ready for fork(2), which copies what is LIVE for the child
