@@ -34,9 +34,11 @@ static int reserve(struct arena *arena)
 	arena->len = (size_t)ARENA_SLOTS * ARENA_SLOT;
 	while ((err = sys_reserve(arena->len, ARENA_SLOT, &addr)) && arena->len > ARENA_LEN_MIN)
 		arena->len /= 2;
-	if (!err)
-		arena->base = (uintptr_t)addr;
-	return err;
+	if (err)
+		return err;
+	arena->base = (uintptr_t)addr;
+	arena->usable = arena->len;
+	return 0;
 }
 
 static int arena_init(struct arena *arena)
@@ -323,6 +325,24 @@ int arena_purge(struct arena *arena, void *addr, size_t len)
 void arena_trim(struct arena *arena, size_t keep)
 {
 	retain_give(arena, keep);
+}
+
+size_t arena_shrink(struct arena *arena)
+{
+	size_t keep = ARENA_SLOT;
+
+	platform_lock(&arena->lock);
+	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
+		const struct arena_chunk *chunk = &arena->chunks[i];
+
+		if (chunk->len && chunk->base + chunk->len - arena->base > keep)
+			keep = chunk->base + chunk->len - arena->base;
+	}
+	if (keep < arena->usable)
+		arena->usable = keep;
+	keep = arena->usable;
+	platform_unlock(&arena->lock);
+	return keep;
 }
 
 bool arena_directory_at(struct arena *arena, uint32_t *fd, uint8_t nonce[ARENA_NONCE])

@@ -145,6 +145,13 @@ void arena_protect(struct arena *arena, const void *addr);
 int arena_cut(struct arena *arena, const void *addr, size_t len);
 
 /*
+ * arena_shrink - make no chunk behind those that there are, or behind the first ARENA_SLOT bytes
+ * Returns the bytes from arena.base on that stay reserved. The caller gives the others back, which are
+ * no part of the arena any more.
+ */
+size_t arena_shrink(struct arena *arena);
+
+/*
  * arena_keep - something was freed that keeps its pages: there has to be a keeper (keeper.h)
  * Any thread, with no lock that the keeper takes.
  */

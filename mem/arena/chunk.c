@@ -68,7 +68,7 @@ static uint32_t slots_of(size_t len)
 /* Returns the first of so many slots that no chunk has, or ARENA_SLOTS: there are none. */
 static uint32_t slots_free(const struct arena *arena, uint32_t cnt)
 {
-	uint32_t all = (uint32_t)(arena->len >> ARENA_SLOT_SHIFT), run = 0;
+	uint32_t all = (uint32_t)(arena->usable >> ARENA_SLOT_SHIFT), run = 0;
 
 	for (uint32_t i = 0; i < all; i++) {
 		run = atomic_load_explicit(&arena->slots[i], memory_order_relaxed) ? 0 : run + 1;
@@ -111,7 +111,7 @@ static size_t place_find(const struct arena *arena, size_t len, enum arena_kind 
 	size_t want = len_wanted(arena, kind), most = sys_memfd_max();
 	uint32_t least;
 
-	if (len > arena->len || len > most)
+	if (len > arena->usable || len > most)
 		return 0;
 	least = slots_of(len);
 	for (uint32_t cnt = slots_of(want < len ? len : want);; cnt = least) {

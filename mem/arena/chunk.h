@@ -11,7 +11,7 @@
 #include "memfd.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 8u
+#define ARENA_VERSION 9u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)
@@ -114,6 +114,8 @@ struct arena {
 	/* the reserved addresses, from a multiple of ARENA_SLOT on */
 	uintptr_t base;
 	size_t len;
+	/* bytes at their beginning in which chunks may be: what is behind was given back. With the lock */
+	size_t usable;
 	/* arena_slot_word(), or 0. R:arena.slots */
 	_Atomic uint64_t slots[ARENA_SLOTS];
 	struct arena_chunk chunks[ARENA_CHUNKS];

@@ -31,7 +31,7 @@ void arena_show_chunks_locked(struct arena *arena)
 	uint64_t *shown = arena->shown;
 
 	shown[WEFT_MEM_ARENA_BASE] = arena->base;
-	shown[WEFT_MEM_ARENA_ADDRESSES] = arena->len;
+	shown[WEFT_MEM_ARENA_ADDRESSES] = arena->usable;
 	shown[WEFT_MEM_ARENA_CHUNKS] = shown[WEFT_MEM_ARENA_CHUNK_BYTES] = 0;
 	shown[WEFT_MEM_ARENA_RETIRED] = shown[WEFT_MEM_ARENA_RETIRED_BYTES] = 0;
 	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {

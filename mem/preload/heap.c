@@ -6,6 +6,7 @@
 #include "jemalloc.h"
 #include "limit.h"
 #include "raw.h"
+#include "reserve.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -403,6 +404,21 @@ void heap_allow(size_t limit)
 		return;
 	/* R:heap.state  the limit before it; pairs A:heap.state */
 	atomic_store_explicit(&state, HEAP_ALLOWED, memory_order_release);
+}
+
+void heap_shrink(void)
+{
+	size_t len, keep;
+
+	pthread_mutex_lock(&start_lock);
+	len = atomic_load_explicit(&heap_len, memory_order_relaxed);
+	keep = len ? arena_shrink(arena) : 0;
+	if (keep < len) {
+		/* before others can have them, so that nobody takes what is mapped there for the heap's */
+		atomic_store_explicit(&heap_len, keep, memory_order_seq_cst);
+		sys_reserve_end((void *)(heap_base + keep), len - keep);
+	}
+	pthread_mutex_unlock(&start_lock);
 }
 
 struct arena *heap_memory(void)

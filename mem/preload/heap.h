@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The addresses of the arena; len is 0 until it has started. Nothing changes afterwards. */
+/* The addresses of the arena; len is 0 until it has started, and becomes less by heap_shrink() */
 extern uintptr_t heap_base;
 extern _Atomic size_t heap_len;
 
@@ -61,6 +61,12 @@ void heap_free(void *ptr);
 
 /* heap_size - returns the bytes that heap memory has */
 size_t heap_size(const void *ptr);
+
+/*
+ * heap_shrink - give the addresses back that the heap has reserved and does not use: the program limits those that
+ * it may have. What is allocated later comes from what the arena has already
+ */
+void heap_shrink(void);
 
 struct arena;
 /* heap_memory - returns the arena in which heap_has() finds addresses, or NULL */

@@ -11,7 +11,8 @@ import sys
 NAMES = {
     'aligned_alloc', 'calloc', 'free', 'free_aligned_sized', 'free_sized', 'malloc',
     'malloc_usable_size', 'memalign', 'posix_memalign', 'pvalloc', 'realloc', 'reallocarray',
-    'valloc', 'madvise', 'mmap', 'mmap64', 'mprotect', 'mremap', 'munmap', 'weft_mem_arena@@WEFT_MEM_1',
+    'valloc', 'madvise', 'mmap', 'mmap64', 'mprotect', 'mremap', 'munmap', 'prlimit', 'prlimit64',
+    'setrlimit', 'setrlimit64', 'weft_mem_arena@@WEFT_MEM_1',
     'WEFT_MEM_1'}
 
 

@@ -577,6 +577,47 @@ static void a_program_with_a_limit_has_none(void **state)
 	}
 }
 
+/* What a program does that limits its addresses late. Returns 0, or what is wrong. */
+static int limit_itself(const char *before)
+{
+	struct rlimit limit = { .rlim_cur = (rlim_t)4 << 30, .rlim_max = RLIM_INFINITY };
+	char *volatile small, *volatile mapped;
+	int status = -1;
+	pid_t pid;
+
+	if (setrlimit(RLIMIT_AS, &limit))
+		return 1;
+	mapped = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	small = malloc(512 * MIB);
+	if (mapped == MAP_FAILED || !small)
+		return 2;
+	mapped[0] = small[0] = 1;
+	pid = fork();
+	if (!pid)
+		_exit(before[0] == 7 && before[MIB - 1] == 7 ? 0 : 1);
+	if (waitpid(pid, &status, 0) != pid || status)
+		return 3;
+	free(small);
+	small = malloc(MIB);
+	return small ? 0 : 4;
+}
+
+static void a_program_may_limit_its_addresses(void **state)
+{
+	char *before = malloc(MIB);
+	int status = -1;
+	pid_t pid;
+
+	memset(before, 7, MIB);
+	pid = fork();
+	if (!pid)
+		_exit(limit_itself(before));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	free(before);
+}
+
 int main(int argc, char **argv)
 {
 	/* Those of many forks come last: memory from before them is used again. */
@@ -592,6 +633,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(protections_hold),
 		cmocka_unit_test(starting_programs_changes_nothing),
 		cmocka_unit_test(a_program_with_a_limit_has_none),
+		cmocka_unit_test(a_program_may_limit_its_addresses),
 		cmocka_unit_test(the_child_of_a_raw_clone_can_not_reach_it),
 		cmocka_unit_test(threads_keep_their_bytes),
 		cmocka_unit_test(after_a_fork_new_memory_is_shown),

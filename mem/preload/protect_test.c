@@ -141,13 +141,13 @@ static void what_can_not_be_remapped_is_refused(void **state)
 	assert_ptr_equal(mremap(addr, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, addr),
 			 MAP_FAILED);
 	assert_int_equal(errno, EINVAL);
-	assert_ptr_equal(mremap(addr, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
-				addr + page),
-			 MAP_FAILED);
+	assert_ptr_equal(
+		mremap(addr, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, addr + page),
+		MAP_FAILED);
 	assert_int_equal(errno, EINVAL);
-	assert_ptr_equal(mremap(addr + page, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
-				addr),
-			 MAP_FAILED);
+	assert_ptr_equal(
+		mremap(addr + page, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, addr),
+		MAP_FAILED);
 	assert_ptr_equal(mremap(addr, SIZE_MAX, page, MREMAP_MAYMOVE), MAP_FAILED);
 	assert_int_equal(errno, EINVAL);
 	assert_ptr_equal(mremap(addr, SIZE_MAX / 2, page, MREMAP_MAYMOVE), MAP_FAILED);

@@ -32,6 +32,11 @@ static inline int raw_madvise(void *addr, size_t len, int advice)
 	return (int)syscall(SYS_madvise, addr, len, advice);
 }
 
+static inline int raw_prlimit(pid_t pid, int resource, const void *next, void *old)
+{
+	return (int)syscall(SYS_prlimit64, pid, resource, next, old);
+}
+
 static inline void *raw_mremap(void *addr, size_t len, size_t new_len, int flags, void *to)
 {
 	return (void *)syscall(SYS_mremap, addr, len, new_len, flags, to);
