@@ -12,8 +12,9 @@
 #define TRY_EVERY 128u
 #define TRY_APART 9u
 /*
- * The first trials follow each other sooner, each after twice as many bursts as the last one: the first
- * bursts may have touched their memory first, or connected.
+ * The first trials of long messages follow each other sooner, each after twice as many bursts as the last
+ * one: the first bursts may have touched their memory first, or connected. Those of sends have many more
+ * messages: it would take a tenth of a short program's time.
  */
 #define TRY_EARLY 5u
 /* The ring is taken if its bursts are shorter by more than this part. */
@@ -50,10 +51,13 @@ static bool next_burst(struct pshm_lending_class *c, uint32_t class)
 {
 	uint64_t lent = least(c, true), ring = least(c, false);
 	bool lends = ring >= lent - lent / MARGIN;
+	uint32_t gap = TRY_EVERY + TRY_APART * class;
 
 	if (!lent || !ring)
 		return !lent;
-	if (++c->since < (TRY_EVERY + TRY_APART * class) >> (TRY_EARLY - c->trials))
+	if (class >= PSHM_LENDING_SENDS)
+		gap >>= TRY_EARLY - c->trials;
+	if (++c->since < gap)
 		return lends;
 	c->since = 0;
 	c->trials += c->trials < TRY_EARLY;

@@ -28,7 +28,7 @@ struct pshm_lending_class {
 	bool lends;
 	/* bursts since the slower way was tried */
 	uint32_t since;
-	/* how often it was, up to the number after which that is done seldom */
+	/* how often it was, for long messages, up to the number after which that is done seldom */
 	uint32_t trials;
 	/* when the burst began; 0: there was none */
 	uint64_t begin_ns;

@@ -90,12 +90,23 @@ static void a_pause_of_the_program_changes_nothing(void **state)
 /* What was measured while memory was touched first does not count for long. */
 static void the_first_bursts_mislead_for_few_messages(void **state)
 {
-	for (size_t len = 16384; len <= 4u << 20; len *= 4) {
+	for (size_t len = 262144; len <= 4u << 20; len *= 4) {
 		struct pshm_lending lending = { 0 };
 
 		sends(&lending, len, 16, 100000, 100000);
 		sends(&lending, len, 16, 1000, 2000);
 		assert_in_range(sends(&lending, len, 1000, 1000, 2000), 800, 1000);
+	}
+}
+
+/* The ring is measured once, in four bursts, and not again soon. */
+static void few_sends_of_a_short_program_are_trials(void **state)
+{
+	for (size_t len = 16384; len <= 65536; len *= 2) {
+		struct pshm_lending lending = { 0 };
+
+		assert_int_equal(sends(&lending, len, 2000, 1000, 2000),
+				 2000 - 16 * PSHM_LENDING_COSTS);
 	}
 }
 
@@ -121,6 +132,7 @@ int main(void)
 		cmocka_unit_test(a_program_that_changes_gets_the_other_way_soon),
 		cmocka_unit_test(a_pause_of_the_program_changes_nothing),
 		cmocka_unit_test(the_first_bursts_mislead_for_few_messages),
+		cmocka_unit_test(few_sends_of_a_short_program_are_trials),
 		cmocka_unit_test(lengths_are_chosen_for_apart),
 	};
 
