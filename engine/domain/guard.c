@@ -89,6 +89,31 @@ void engine_enter(struct engine_domain *domain)
 		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
 }
 
+bool engine_enter_until(struct engine_domain *domain, uint64_t end_ns)
+{
+	bool held;
+	int err;
+
+	if (domain->unified)
+		return true;
+	atomic_fetch_add_explicit(&domain->wanted, 1, memory_order_relaxed);
+	while (!(held = platform_trylock(&domain->lock)) && platform_now_ns() < end_ns)
+		platform_yield();
+	atomic_fetch_sub_explicit(&domain->wanted, 1, memory_order_relaxed);
+	if (!held || engine_has_lock(domain))
+		return held;
+	err = engine_guard_claim(domain);
+	while (engine_guard_inside(domain) && platform_now_ns() < end_ns)
+		platform_yield();
+	if (engine_guard_inside(domain)) {
+		engine_leave(domain);
+		return false;
+	}
+	if (err)
+		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
+	return true;
+}
+
 bool engine_enter_idle(struct engine_domain *domain)
 {
 	int err;

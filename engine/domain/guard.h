@@ -118,6 +118,13 @@ int engine_guard_barrier(const struct engine_domain *domain);
 void engine_enter(struct engine_domain *domain);
 
 /*
+ * engine_enter_until - engine_enter(), unless another thread stays in the domain until then
+ * @end_ns: of platform_now_ns()
+ * Returns true if the domain is held, until engine_leave().
+ */
+bool engine_enter_until(struct engine_domain *domain, uint64_t end_ns);
+
+/*
  * engine_enter_idle - hold the domain on its own thread, unless another thread holds or awaits it
  * Does not wait for other calls. Returns true if the domain is held, until engine_leave().
  */

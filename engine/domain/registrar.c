@@ -37,6 +37,41 @@ static void engine_registrar_dismiss(struct engine_domain *domain)
 	r->streak = 0;
 }
 
+bool engine_registrar_pause(struct engine_domain *domain, uint64_t end_ns)
+{
+	struct engine_registrar *r = &domain->mr->registrar;
+	uintptr_t who = atomic_load_explicit(&r->who, memory_order_relaxed);
+	uint32_t turn = r->turns - 1;
+
+	r->paused = NOBODY;
+	if (who == NOBODY || who - platform_thread_self() < ENGINE_REGISTRARS)
+		return true;
+	atomic_store_explicit(&r->who, NOBODY, memory_order_relaxed);
+	/* F:registrar.out  it sees who, or we see its inside; pairs F:registrar.inside */
+	if (engine_guard_barrier(domain))
+		r->turns = ENGINE_REGISTRARS;
+	else
+		r->paused = who;
+	/* A:registrar.inside  before what it has registered; pairs R:registrar.inside */
+	while (atomic_load_explicit(&r->inside[turn], memory_order_acquire)) {
+		if (platform_now_ns() >= end_ns) {
+			atomic_store_explicit(&r->who, who, memory_order_relaxed);
+			return false;
+		}
+		platform_yield();
+	}
+	return true;
+}
+
+void engine_registrar_go_on(struct engine_domain *domain)
+{
+	struct engine_registrar *r = &domain->mr->registrar;
+
+	/* It is the same thread in the same turn, and what @looked says is as it was. */
+	if (r->paused != NOBODY)
+		atomic_store_explicit(&r->who, r->paused, memory_order_relaxed);
+}
+
 void engine_registrar_look(struct engine_domain *domain)
 {
 	struct engine_registrar *r = &domain->mr->registrar;

@@ -7,7 +7,7 @@
  * What belongs to the regions of a domain (struct engine_mrs, its key table, struct engine_mr but
  * for what is said below) is accessed
  *
- *  - by the registrar, between engine_regions_enter() and engine_regions_leave(), or
+ *  - by the registrar, between engine_regions_begin() and engine_regions_leave(), or
  *  - by the holder of the domain, once engine_registrar_out() has returned: no other thread is
  *    registrar from then on until the domain is given up.
  *
@@ -29,15 +29,16 @@
 #include "guard.h"
 #include "regions.h"
 
-/* What engine_regions_enter() returns where the domain is held */
+/* What engine_regions_begin() returns where the domain has to be held */
 #define ENGINE_REGIONS_HELD ENGINE_REGISTRARS
 
 /* engine_registrar_open - there is none yet; @barriers: platform_membarrier() works */
 void engine_registrar_open(struct engine_mrs *mrs, bool barriers);
 
 /*
- * engine_regions_begin - engine_regions_enter() of a thread that is the registrar already
- * Returns its turn, or ENGINE_REGIONS_HELD: it is not (nothing happened).
+ * engine_regions_begin - have the regions of a domain to this thread, until engine_regions_leave()
+ * Returns its turn, or ENGINE_REGIONS_HELD: this thread is not the registrar, and calls
+ * engine_regions_appoint() or engine_regions_hold() next.
  */
 static inline uint32_t engine_regions_begin(struct engine_domain *domain)
 {
@@ -62,19 +63,7 @@ static inline uint32_t engine_regions_begin(struct engine_domain *domain)
  */
 void engine_regions_appoint(struct engine_domain *domain);
 
-/*
- * engine_regions_enter - have the regions of a domain to this thread, until engine_regions_leave()
- * Returns the argument of engine_regions_leave(): ENGINE_REGIONS_HELD if the domain is held too.
- */
-static inline uint32_t engine_regions_enter(struct engine_domain *domain)
-{
-	uint32_t turn = engine_regions_begin(domain);
-
-	if (unlikely(turn == ENGINE_REGIONS_HELD))
-		engine_regions_appoint(domain);
-	return turn;
-}
-
+/* engine_regions_leave - @turn: what engine_regions_begin() has returned */
 static inline void engine_regions_leave(struct engine_domain *domain, uint32_t turn)
 {
 	if (likely(turn != ENGINE_REGIONS_HELD))
@@ -87,9 +76,17 @@ static inline void engine_regions_leave(struct engine_domain *domain, uint32_t t
 
 /*
  * engine_regions_hold - hold the domain and its regions in a control call, until engine_leave()
- * Not from within engine_regions_enter().
+ * Not by the registrar between begin and leave.
  */
 void engine_regions_hold(struct engine_domain *domain);
+
+/*
+ * engine_registrar_pause - have another registrar out for a while, unless it stays inside until then; the
+ *	caller holds the domain. Returns true if it is out
+ * engine_registrar_go_on - it may register again; without, it is dismissed
+ */
+bool engine_registrar_pause(struct engine_domain *domain, uint64_t end_ns);
+void engine_registrar_go_on(struct engine_domain *domain);
 
 /* engine_registrar_look - engine_registrar_out() where another thread looked last */
 void engine_registrar_look(struct engine_domain *domain);

@@ -17,6 +17,7 @@
 #include "eq_fid.h"
 #include "ep_early.h"
 #include "follow.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "peer.h"
@@ -254,8 +255,11 @@ static int engine_av_close(struct fid *fid)
 {
 	struct engine_av *av = container_of(fid, struct engine_av, fid.fid);
 	struct engine_domain *domain = av->domain;
+	int ret = engine_left(domain, FI_LOG_AV, "fi_close of an address vector");
 	bool busy;
 
+	if (ret)
+		return ret;
 	engine_enter(domain);
 	if (list_empty(&av->sets))
 		engine_early_part_av(av);

@@ -7,6 +7,7 @@
 #include "cntr.h"
 #include "cntr_fid.h"
 #include "ep_early.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "progress.h"
@@ -289,8 +290,11 @@ static int engine_cntr_close(struct fid *fid)
 {
 	struct engine_cntr *cntr = container_of(fid, struct engine_cntr, fid.fid);
 	struct engine_domain *domain = cntr->domain;
+	int ret = engine_left(domain, FI_LOG_CNTR, "fi_close of a counter");
 	bool busy, watched;
 
+	if (ret)
+		return ret;
 	engine_wait_obj_enter(&cntr->wait);
 	watched = !list_empty(&cntr->watch.link);
 	engine_cntr_watch(cntr, false);

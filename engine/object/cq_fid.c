@@ -11,6 +11,7 @@
 #include "cq_fid.h"
 #include "cq_import.h"
 #include "ep_early.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "refs.h"
@@ -297,8 +298,11 @@ static int engine_cq_close(struct fid *fid)
 {
 	struct engine_cq *cq = container_of(fid, struct engine_cq, fid.fid);
 	struct engine_domain *domain = cq->domain;
+	int ret = engine_left(domain, FI_LOG_CQ, "fi_close of a completion queue");
 	bool busy;
 
+	if (ret)
+		return ret;
 	engine_wait_obj_enter(&cq->wait);
 	engine_early_part(domain, fid, &cq->refs);
 	busy = engine_in_use(&cq->refs);

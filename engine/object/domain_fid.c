@@ -20,6 +20,7 @@
 #include "mr_fid.h"
 #include "no_call.h"
 #include "poll_fid.h"
+#include "forked.h"
 #include "refs.h"
 #include "refuse.h"
 #include "registrar.h"
@@ -43,7 +44,11 @@ static int engine_domain_close(struct fid *fid)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
 	uint64_t open = (uint64_t)atomic_load_explicit(&domain->refs, memory_order_relaxed);
+	int ret;
 
+	ret = engine_left(domain, FI_LOG_DOMAIN, "fi_close of a domain");
+	if (ret)
+		return ret;
 	engine_regions_hold(domain);
 	open += domain->mr->pool.used;
 	engine_leave(domain);
@@ -51,6 +56,7 @@ static int engine_domain_close(struct fid *fid)
 		return engine_refuse_value(
 			domain->family, FI_LOG_DOMAIN, -FI_EBUSY, "fi_close of a domain",
 			"that many objects of it are open; close those first", open);
+	engine_forked_close(domain);
 	engine_auto_stop(domain);
 	if (domain->eq)
 		engine_eq_drop(domain->eq, domain);
@@ -237,6 +243,7 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 		domain->tx_level = info->tx_attr->op_flags & ENGINE_TX_LEVELS;
 	engine_domain_threads(domain, info->domain_attr);
 	engine_domain_init(domain);
+	engine_forked_open(domain);
 	engine_ref(&fabric->refs);
 	*out = &domain->fid;
 	return 0;

@@ -11,6 +11,7 @@
 #include "ep_fid.h"
 #include "ep_wires.h"
 #include "eq_fid.h"
+#include "forked.h"
 #include "guard.h"
 #include "mr_fid.h"
 #include "peer.h"
@@ -157,8 +158,11 @@ int engine_ep_close(struct fid *fid)
 	struct engine_ctx *ctx = engine_ctx_at(fid);
 	struct engine_domain *domain = ctx->domain;
 	struct engine_eq *eq = ctx->ep->eq;
+	int ret = engine_left(domain, FI_LOG_EP_CTRL, "fi_close of an endpoint");
 	bool busy;
 
+	if (ret)
+		return ret;
 	engine_enter(domain);
 	busy = !list_empty(&ctx->aliases) || engine_sep_busy(ctx->ep) ||
 	       engine_mr_bound(domain, ctx->ep) || engine_coll_busy(ctx->ep);

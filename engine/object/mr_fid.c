@@ -6,6 +6,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "cntr.h"
+#include "forked.h"
 #include "mr_fid.h"
 #include "no_call.h"
 #include "progress.h"
@@ -186,10 +187,14 @@ static int engine_mr_close(struct fid *fid)
 {
 	struct engine_mr *mr = mr_of(fid);
 	struct engine_domain *domain = mr->domain;
-	uint32_t turn = engine_regions_enter(domain);
+	uint32_t turn = engine_regions_begin(domain);
 	int ret = 0;
 
 	if (unlikely(turn == ENGINE_REGIONS_HELD)) {
+		ret = engine_left(domain, FI_LOG_MR, MR_CLOSE);
+		if (ret)
+			return ret;
+		engine_regions_appoint(domain);
 		ret = engine_mr_close_held(mr);
 	} else if (unlikely(!engine_mr_close_early(mr))) {
 		engine_regions_leave(domain, turn);

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "auth.h"
 #include "cntr.h"
+#include "forked.h"
 #include "mr_fid.h"
 #include "refuse.h"
 #include "registrar.h"
@@ -225,9 +226,15 @@ static int engine_mr_start(struct fid *fid, const struct fi_mr_attr *attr, uint6
 			   struct fid_mr **mr)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
-	uint32_t turn = engine_regions_enter(domain);
+	uint32_t turn = engine_regions_begin(domain);
 	int ret;
 
+	if (unlikely(turn == ENGINE_REGIONS_HELD)) {
+		ret = engine_left(domain, FI_LOG_MR, MR_REG);
+		if (ret)
+			return ret;
+		engine_regions_appoint(domain);
+	}
 	/* Conns show a table that grows. */
 	if (unlikely(turn != ENGINE_REGIONS_HELD && attr->access & REMOTE &&
 		     mr_full(&domain->mr->table))) {

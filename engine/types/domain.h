@@ -145,6 +145,9 @@ struct engine_domain {
 	uint64_t tx_level;
 	/* Objects that are open, but for regions, which mr->pool counts */
 	_Atomic int refs;
+	/* Forks (forked.c): @held from hold to release; @left: this is a child that lacks who was in the domain */
+	struct platform_hold hold;
+	bool held, left;
 };
 
 #endif

@@ -30,6 +30,8 @@ struct engine_registrar {
 	/* Registrations in a row of a thread that is none yet, and which thread that is */
 	uint32_t streak;
 	uintptr_t candidate;
+	/* Value of @who to go back to after a fork, or UINTPTR_MAX */
+	uintptr_t paused;
 };
 
 /* The regions of a domain. They belong to its registrar, or to its holder (registrar.h) */

@@ -166,6 +166,16 @@ struct platform_work {
 	void *arg;
 };
 
+/* An object that is held during a fork: here there is none. */
+struct platform_hold {
+	void (*hold)(struct platform_hold *hold);
+	void (*release)(struct platform_hold *hold, bool child);
+	struct platform_hold *next, **at;
+};
+
+void platform_hold_watch(struct platform_hold *hold);
+void platform_hold_unwatch(struct platform_hold *hold);
+
 /* An object with a function that is called in the child of a fork: here that never happens. */
 struct platform_copy {
 	void (*copied)(struct platform_copy *copy);

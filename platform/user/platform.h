@@ -203,6 +203,29 @@ struct platform_work {
 	void *arg;
 };
 
+/*
+ * An object that no other thread may be in while the process is copied. Zeroed: it is not watched.
+ *
+ * hold - keep other threads out, before any other part of the library makes ready for a fork: no lock of the
+ *	library is held but that of the list. It may wait for calls of other threads, but not for ever
+ * release - after the fork, once the other parts are done; in the parent, and in the child
+ */
+struct platform_hold {
+	void (*hold)(struct platform_hold *hold);
+	void (*release)(struct platform_hold *hold, bool child);
+	struct platform_hold *next;
+	/* the pointer that leads here; NULL: not watched */
+	struct platform_hold **at;
+};
+
+/*
+ * platform_hold_watch - hold the object during each later fork
+ * platform_hold_unwatch - stop that; does nothing for one that is not watched
+ * The caller has no lock that who holds the object may want.
+ */
+void platform_hold_watch(struct platform_hold *hold);
+void platform_hold_unwatch(struct platform_hold *hold);
+
 /* An object with a function that is called in the child of a fork. Zeroed: it is not watched. */
 struct platform_copy {
 	void (*copied)(struct platform_copy *copy);

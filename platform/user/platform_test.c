@@ -386,6 +386,48 @@ static void forks_are_counted(void **state)
 	assert_int_equal(platform_forks(), before);
 }
 
+/* What happens to a hold, and to one that is watched no more, around a fork. */
+static char held_by[2];
+
+static void note_hold(struct platform_hold *hold)
+{
+	held_by[0] = 'h';
+}
+
+static void note_release(struct platform_hold *hold, bool child)
+{
+	held_by[1] = child ? 'c' : 'p';
+}
+
+static void a_hold_is_released_in_both_processes(void **state)
+{
+	struct platform_hold first = { .hold = note_hold, .release = note_release };
+	struct platform_hold other = { .hold = note_hold, .release = note_release };
+	int status;
+	pid_t pid;
+
+	platform_hold_watch(&other);
+	platform_hold_watch(&first);
+	platform_hold_watch(&first);
+	platform_hold_unwatch(&other);
+	platform_hold_unwatch(&other);
+	pid = fork();
+	if (!pid)
+		_exit(held_by[0] != 'h' || held_by[1] != 'c');
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(held_by[0], 'h');
+	assert_int_equal(held_by[1], 'p');
+	platform_hold_unwatch(&first);
+	held_by[0] = 0;
+	pid = fork();
+	if (!pid)
+		_exit(held_by[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(held_by[0], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +447,7 @@ int main(void)
 		cmocka_unit_test(a_poll_set_is_readable_for_what_is_in_it_and_when_it_is_rung),
 		cmocka_unit_test(sleep_ends_by_a_timer),
 		cmocka_unit_test(forks_are_counted),
+		cmocka_unit_test(a_hold_is_released_in_both_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,8 @@
 /*
  * Threads that do a piece of work again and again. A thread holds its round_lock during each round, and
  * not while it sleeps. fork() takes all round_locks first, before any other part of the library prepares
- * for it: no such thread is in a round then, and the child, where they are gone, finds no lock held
- * by one.
+ * for it, but for what is held first (platform_hold_watch()): no such thread is in a round then, and the child,
+ * where they are gone, finds no lock held by one.
  *
  * A caller that takes a round_lock may hold a lock that the round wants: so rounds only try for such
  * locks (platform_trylock()).
@@ -15,6 +15,9 @@
 #include <sys/prctl.h>
 #include "platform.h"
 
+/* Protects the list of holds, and is held through a fork: two of them never wait for each other. Rank 0. */
+static pthread_mutex_t holds_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct platform_hold *holds;
 /* Protects the lists below, of the whole process. Taken before any round_lock. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct platform_thread *threads;
@@ -25,11 +28,21 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void fork_prepare(void)
 {
+	pthread_mutex_lock(&holds_lock);
+	for (struct platform_hold *h = holds; h; h = h->next)
+		h->hold(h);
 	pthread_mutex_lock(&threads_lock);
 	for (struct platform_thread *t = threads; t; t = t->next)
 		pthread_mutex_lock(&t->round_lock);
 	for (struct platform_fork *f = watchers; f; f = f->next)
 		f->prepare();
+}
+
+static void release(bool child)
+{
+	for (struct platform_hold *h = holds; h; h = h->next)
+		h->release(h, child);
+	pthread_mutex_unlock(&holds_lock);
 }
 
 static void fork_parent(void)
@@ -39,6 +52,7 @@ static void fork_parent(void)
 	for (struct platform_thread *t = threads; t; t = t->next)
 		pthread_mutex_unlock(&t->round_lock);
 	pthread_mutex_unlock(&threads_lock);
+	release(false);
 }
 
 static void fork_child(void)
@@ -60,6 +74,7 @@ static void fork_child(void)
 	}
 	threads = NULL;
 	pthread_mutex_unlock(&threads_lock);
+	release(true);
 }
 
 static void fork_start(void)
@@ -93,6 +108,32 @@ void platform_fork_watch(struct platform_fork *watcher)
 		watchers = watcher;
 	}
 	pthread_mutex_unlock(&threads_lock);
+}
+
+void platform_hold_watch(struct platform_hold *hold)
+{
+	pthread_once(&fork_once, fork_start);
+	pthread_mutex_lock(&holds_lock);
+	if (!hold->at) {
+		hold->at = &holds;
+		hold->next = holds;
+		if (holds)
+			holds->at = &hold->next;
+		holds = hold;
+	}
+	pthread_mutex_unlock(&holds_lock);
+}
+
+void platform_hold_unwatch(struct platform_hold *hold)
+{
+	pthread_mutex_lock(&holds_lock);
+	if (hold->at) {
+		*hold->at = hold->next;
+		if (hold->next)
+			hold->next->at = hold->at;
+		hold->at = NULL;
+	}
+	pthread_mutex_unlock(&holds_lock);
 }
 
 void platform_copy_watch(struct platform_copy *copy)

@@ -169,8 +169,10 @@ static void visit(void)
 
 static void registration(void)
 {
-	uint32_t turn = engine_regions_enter(&domain);
+	uint32_t turn = engine_regions_begin(&domain);
 
+	if (turn == ENGINE_REGIONS_HELD)
+		engine_regions_appoint(&domain);
 	visit();
 	engine_regions_leave(&domain, turn);
 }

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A fork while another thread is in a call of a domain: the child can close what it has inherited, or is told
+ * that it can't. The call is a registration, with a device that takes as long as the test wants.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "core_double.h"
+#include "mr_fid.h"
+#include <cmocka.h>
+
+#define RMA	    (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define SOON_NS	    200000000u
+#define DEADLINE_NS 30000000000u
+#define FORKS	    20
+
+/* What the device does with a registration: waits until the fork has begun, or until it has ended. */
+enum delay { NONE, BEGUN, ENDED };
+
+static _Atomic enum delay delay;
+/* a thread is in the device; the process is about to fork; it has forked */
+static _Atomic bool inside, forking, forked;
+
+static int open_device(struct mr_device **device)
+{
+	static char any;
+
+	*device = (struct mr_device *)&any;
+	return 0;
+}
+
+static void close_device(struct mr_device *device)
+{
+}
+
+static void wait_for(_Atomic bool *what)
+{
+	uint64_t end = platform_now_ns() + DEADLINE_NS;
+
+	while (!*what && platform_now_ns() < end)
+		platform_yield();
+}
+
+static int reg(struct mr_device *device, const void *addr, size_t len, uint64_t access,
+	       struct mr_pin *pin)
+{
+	uint64_t end;
+
+	if (delay == NONE)
+		return 0;
+	inside = true;
+	wait_for(&forking);
+	if (delay == ENDED)
+		wait_for(&forked);
+	/* a fork that does not wait is over by now */
+	for (end = platform_now_ns() + SOON_NS; platform_now_ns() < end;)
+		platform_yield();
+	inside = false;
+	return 0;
+}
+
+static void dereg(struct mr_device *device, struct mr_pin *pin)
+{
+}
+
+static const struct mr_ops device_mr = {
+	.open = open_device, .close = close_device, .reg = reg, .dereg = dereg
+};
+static const struct wire_ops ops = { .size = sizeof(ops), .name = "slow", .mr = &device_mr };
+static const struct wire_provider wire = { sizeof(wire), 1, WIRE_LAYOUT, &ops };
+static struct fi_provider provider = { .name = "test" };
+static const struct engine_family family = { .provider = &provider, .wires = { "slow" } };
+static struct fid_fabric *fabric;
+static struct fid_domain *domain;
+
+static void open_domain(enum fi_threading threading)
+{
+	struct fi_fabric_attr fabric_attr = { .api_version = FI_VERSION(2, 0) };
+	struct fi_domain_attr attr = { .threading = threading };
+	struct fi_info info = { .domain_attr = &attr };
+
+	delay = NONE;
+	forking = forked = false;
+	assert_int_equal(wire_register(&wire), 0);
+	assert_int_equal(engine_fabric_open(&family, &fabric_attr, &fabric, NULL), 0);
+	assert_int_equal(fi_domain(fabric, &info, &domain, NULL), 0);
+}
+
+static void close_domain(void)
+{
+	assert_int_equal(fi_close(&domain->fid), 0);
+	assert_int_equal(fi_close(&fabric->fid), 0);
+}
+
+static int use_a_region(void)
+{
+	static char buf[64];
+	struct fid_mr *mr;
+	int ret = fi_mr_reg(domain, buf, sizeof(buf), RMA, 0, 1, 0, &mr, NULL);
+
+	return ret ? ret : fi_close(&mr->fid);
+}
+
+static void *register_slowly(void *arg)
+{
+	assert_int_equal(use_a_region(), 0);
+	return NULL;
+}
+
+/* In the child: the region that the other thread has made may still be open. */
+static int closes(void)
+{
+	int ret;
+
+	alarm(60);
+	ret = fi_close(&domain->fid);
+	return ret && ret != -FI_EBUSY ? 1 : 0;
+}
+
+static int is_told(void)
+{
+	alarm(60);
+	if (fi_close(&domain->fid) != -FI_EOPBADSTATE || use_a_region() != -FI_EOPBADSTATE)
+		return 1;
+	return 0;
+}
+
+/* Forks while another thread is in the device. Returns how the child has ended. */
+static int fork_while(enum delay until, int (*body)(void))
+{
+	int status = -1;
+	pthread_t thread;
+	pid_t pid;
+
+	delay = until;
+	assert_int_equal(pthread_create(&thread, NULL, register_slowly, NULL), 0);
+	wait_for(&inside);
+	forking = true;
+	pid = fork();
+	if (!pid)
+		_exit(body());
+	forked = true;
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	delay = NONE;
+	return status;
+}
+
+static void a_fork_waits_for_the_call_of_another_thread(void **state)
+{
+	open_domain(FI_THREAD_SAFE);
+	assert_int_equal(fork_while(BEGUN, closes), 0);
+	assert_int_equal(use_a_region(), 0);
+	close_domain();
+	open_domain(FI_THREAD_DOMAIN);
+	assert_int_equal(fork_while(BEGUN, closes), 0);
+	assert_int_equal(use_a_region(), 0);
+	close_domain();
+}
+
+static void a_child_is_told_of_a_call_that_did_not_end(void **state)
+{
+	open_domain(FI_THREAD_DOMAIN);
+	assert_int_equal(fork_while(ENDED, is_told), 0);
+	assert_int_equal(use_a_region(), 0);
+	close_domain();
+}
+
+struct registering {
+	pthread_barrier_t turn;
+	bool over;
+};
+
+static void *register_in_turn(void *arg)
+{
+	struct registering *r = arg;
+
+	for (;;) {
+		pthread_barrier_wait(&r->turn);
+		if (r->over)
+			return NULL;
+		assert_int_equal(use_a_region(), 0);
+		pthread_barrier_wait(&r->turn);
+	}
+}
+
+static void in_turn(struct registering *r)
+{
+	pthread_barrier_wait(&r->turn);
+	pthread_barrier_wait(&r->turn);
+}
+
+static int registers_and_closes(void)
+{
+	alarm(60);
+	return use_a_region() ? 1 : fi_close(&domain->fid) ? 2 : 0;
+}
+
+/* Whoever registers without holding the domain does so after any number of forks of another thread. */
+static void the_registrar_outlives_forks(void **state)
+{
+	struct registering r = { .over = false };
+	const struct engine_registrar *registrar;
+	pthread_t thread;
+	uintptr_t who;
+
+	open_domain(FI_THREAD_DOMAIN);
+	pthread_barrier_init(&r.turn, NULL, 2);
+	assert_int_equal(pthread_create(&thread, NULL, register_in_turn, &r), 0);
+	in_turn(&r);
+	registrar = &container_of(domain, struct engine_domain, fid)->mr->registrar;
+	who = registrar->who;
+	for (int i = 0; i < FORKS; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid)
+			_exit(registers_and_closes());
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		in_turn(&r);
+	}
+	assert_true(registrar->who == who);
+	r.over = true;
+	pthread_barrier_wait(&r.turn);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	pthread_barrier_destroy(&r.turn);
+	close_domain();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fork_waits_for_the_call_of_another_thread),
+		cmocka_unit_test(a_child_is_told_of_a_call_that_did_not_end),
+		cmocka_unit_test(the_registrar_outlives_forks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
