@@ -217,7 +217,7 @@ static void set_up(void)
 	memset(maps, 0, sizeof(maps[0]));
 	atomic_init(&arena.slots[0], 0);
 	arena.base = BASE;
-	arena.len = 8 * ARENA_SLOT;
+	arena.len = arena.usable = 8 * ARENA_SLOT;
 	arena.chunk_cnt = 0;
 	arena.serial = 0;
 	arena.directory = &directory;
