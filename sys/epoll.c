@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <time.h>
+#include "descriptor.h"
 #include "epoll.h"
 #include "fault.h"
 
@@ -17,7 +18,7 @@ int sys_epoll_open(void)
 
 	if (err)
 		return -err;
-	fd = epoll_create1(EPOLL_CLOEXEC);
+	fd = sys_descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 	return fd < 0 ? -errno : fd;
 }
 

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "descriptor.h"
 #include "eventfd.h"
 #include "fault.h"
 
@@ -14,7 +15,7 @@ int sys_eventfd_open(void)
 
 	if (err)
 		return -err;
-	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	fd = sys_descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	return fd < 0 ? -errno : fd;
 }
 

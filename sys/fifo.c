@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "eventfd.h"
 #include "fault.h"
 #include "fifo.h"
@@ -23,7 +24,7 @@ static int open_path(pid_t pid, int fd, int flags)
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
 	else
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	opened = open(path, flags | O_CLOEXEC);
+	opened = sys_descriptor_keep(sys_descriptor_open(path, flags));
 	return opened < 0 ? -errno : opened;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "image.h"
 
@@ -34,7 +35,7 @@ static int file_open(pid_t pid, const char *name)
 	if (err)
 		return -err;
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = sys_descriptor_keep(sys_descriptor_open(path, O_RDONLY));
 	return fd < 0 ? -errno : fd;
 }
 

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "local_socket.h"
 
@@ -72,7 +73,8 @@ static int open_socket(void)
 {
 	return faulty(SYS_CALL_SOCKET)
 		       ? -1
-		       : socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		       : sys_descriptor_keep(socket(
+				 AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 static int listen_at(const struct sockaddr_un *address, socklen_t len)
@@ -221,7 +223,8 @@ int sys_local_accept(int listener)
 {
 	int sock = faulty(SYS_CALL_ACCEPT)
 			   ? -1
-			   : accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+			   : sys_descriptor_keep(accept4(listener, NULL, NULL,
+							 SOCK_CLOEXEC | SOCK_NONBLOCK));
 
 	return sock < 0 ? -errno : sock;
 }
@@ -298,13 +301,17 @@ static void fds_take(struct msghdr *hdr, struct sys_local_received *received)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (received->cnt < SYS_LOCAL_FDS)
+			fd = sys_descriptor_keep(fd);
+			if (fd < 0)
+				received->err = -FI_EMFILE;
+			else if (received->cnt < SYS_LOCAL_FDS)
 				received->fds[received->cnt++] = fd;
 			else
 				close(fd);
 		}
 	}
-	received->err = hdr->msg_flags & MSG_CTRUNC ? -FI_EMFILE : 0;
+	if (hdr->msg_flags & MSG_CTRUNC)
+		received->err = -FI_EMFILE;
 }
 
 ssize_t sys_local_recv(int sock, void *msg, size_t len, struct sys_local_received *received)

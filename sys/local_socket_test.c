@@ -187,13 +187,14 @@ static void more_descriptors_than_expected_are_told(void **state)
 	int one = sys_local_connect(number, NULL), other = sys_local_accept(listener);
 	struct sys_local_received received;
 	struct rlimit limit, low;
-	int fds[3] = { one, one, one };
+	int fds[3] = { one, one, one }, lowest = dup(one);
 	char byte;
 
 	assert_int_equal(sys_local_send(one, "x", 1, fds, 3), -FI_EINVAL);
 	/* no room for them here */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	low = (struct rlimit){ .rlim_cur = (rlim_t)other + 1, .rlim_max = limit.rlim_max };
+	low = (struct rlimit){ .rlim_cur = (rlim_t)lowest, .rlim_max = limit.rlim_max };
+	close(lowest);
 	assert_int_equal(sys_local_send(one, "x", 1, fds, 2), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
 	assert_int_equal(sys_local_recv(other, &byte, 1, &received), 1);

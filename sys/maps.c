@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "maps.h"
 
@@ -138,7 +139,7 @@ static int take_file(struct walk *walk, int fd)
 	bool skip = false;
 
 	for (;;) {
-		got = read(fd, text + left, sizeof(text) - (size_t)left);
+		got = sys_descriptor_read(fd, text + left, sizeof(text) - (size_t)left);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
@@ -164,7 +165,7 @@ static int open_maps(void)
 
 	if (err)
 		return -err;
-	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	fd = sys_descriptor_open("/proc/self/maps", O_RDONLY);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -178,7 +179,7 @@ int sys_maps_each(const void *addr, size_t len,
 		return fd;
 	walk.end = len < UINTPTR_MAX - walk.base ? walk.base + len : UINTPTR_MAX;
 	err = take_file(&walk, fd);
-	close(fd);
+	sys_descriptor_close(fd);
 	return walk.ended ? walk.ended : err;
 }
 
@@ -264,7 +265,7 @@ int sys_maps_find(const void *addr, struct sys_map *mapping)
 	if (fd < 0)
 		return fd;
 	ret = sys_fault(SYS_CALL_ASK_MAPS) ? -ENOTTY : ask(fd, search.addr, mapping);
-	close(fd);
+	sys_descriptor_close(fd);
 	if (!ret || ret == -FI_ENOENT)
 		return ret;
 	ret = sys_maps_each(NULL, SIZE_MAX, see, &search);

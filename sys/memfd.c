@@ -13,9 +13,11 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "memfd.h"
 
@@ -39,7 +41,17 @@ static int faulty(enum sys_call call)
 
 static int create(const char *name, unsigned int flags)
 {
-	return faulty(SYS_CALL_MEMFD_CREATE) ? -1 : memfd_create(name, flags | MFD_CLOEXEC);
+	return faulty(SYS_CALL_MEMFD_CREATE)
+		       ? -1
+		       : sys_descriptor_keep(memfd_create(name, flags | MFD_CLOEXEC));
+}
+
+/* fallocate(), which is no cancellation point here. */
+static int allocate(int fd, int mode, uint64_t offset, size_t len)
+{
+	return faulty(SYS_CALL_FALLOCATE)
+		       ? -1
+		       : (int)syscall(SYS_fallocate, fd, mode, (off_t)offset, (off_t)len);
 }
 
 /* Closes @fd. Returns -FI_E* for what errno says. */
@@ -47,7 +59,7 @@ static int fail(int fd)
 {
 	int err = errno;
 
-	close(fd);
+	sys_descriptor_close(fd);
 	return -err;
 }
 
@@ -96,7 +108,7 @@ static int huge_fill(int fd, size_t len)
 	if (addr == MAP_FAILED)
 		return -errno;
 	do
-		err = faulty(SYS_CALL_FALLOCATE) || fallocate(fd, 0, 0, (off_t)len) ? -errno : 0;
+		err = allocate(fd, 0, 0, len) ? -errno : 0;
 	while (err == -EINTR);
 	munmap(addr, len);
 	return err;
@@ -122,7 +134,7 @@ int sys_memfd_create_huge(const char *name, size_t len, mode_t mode)
 	err = huge_fill(fd, len);
 	if (!err)
 		return fd;
-	close(fd);
+	sys_descriptor_close(fd);
 	return err;
 }
 
@@ -142,23 +154,24 @@ int sys_memfd_open(pid_t pid, int fd, bool writable)
 
 	/* A path descriptor does not open the file: first check its type. */
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-	found = faulty(SYS_CALL_OPEN_FD) ? -1 : open(path, O_PATH | O_CLOEXEC);
+	found = faulty(SYS_CALL_OPEN_FD) ? -1 : sys_descriptor_open(path, O_PATH);
 	if (found < 0)
 		return -errno;
 	if (faulty(SYS_CALL_FSTAT) || fstat(found, &st))
 		return fail(found);
 	if (!S_ISREG(st.st_mode)) {
-		close(found);
+		sys_descriptor_close(found);
 		return -FI_EINVAL;
 	}
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
 	opened = faulty(SYS_CALL_OPEN_FD)
 			 ? -1
-			 : open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+			 : sys_descriptor_keep(
+				   sys_descriptor_open(path, writable ? O_RDWR : O_RDONLY));
 	if (opened < 0)
 		return fail(found);
-	close(found);
+	sys_descriptor_close(found);
 	return opened;
 }
 
@@ -171,13 +184,14 @@ int sys_memfd_is_writable(pid_t pid, int fd, uint64_t inode)
 	int info;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
-	info = faulty(SYS_CALL_OPEN_FD) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	info = faulty(SYS_CALL_OPEN_FD) ? -1 : sys_descriptor_open(path, O_RDONLY);
 	if (info < 0)
 		return -errno;
-	len = faulty(SYS_CALL_PREAD) ? -1 : pread(info, text, sizeof(text) - 1, 0);
+	len = faulty(SYS_CALL_PREAD) ? -1
+				     : sys_descriptor_read_at(info, text, sizeof(text) - 1, 0);
 	if (len < 0)
 		return fail(info);
-	close(info);
+	sys_descriptor_close(info);
 	text[len] = '\0';
 	/* Linux 5.14 and later name the file */
 	if (sscanf(text, "pos: %*u flags: %o mnt_id: %*u ino: %llu", &flags, &found) < 1)
@@ -251,7 +265,7 @@ int sys_memfd_read(int fd, void *buf, size_t len)
 	ssize_t n;
 
 	do
-		n = faulty(SYS_CALL_PREAD) ? -1 : pread(fd, buf, len, 0);
+		n = faulty(SYS_CALL_PREAD) ? -1 : sys_descriptor_read_at(fd, buf, len, 0);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
@@ -284,21 +298,22 @@ bool sys_memfd_is(int fd, const struct sys_memfd_id *id)
 
 int sys_memfd_dup(int fd, const struct sys_memfd_id *id)
 {
-	int again = faulty(SYS_CALL_FCNTL_DUP) ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int again = faulty(SYS_CALL_FCNTL_DUP) ? -1
+					       : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
 	if (again < 0)
 		return -errno;
 	/* What was looked at is what is used, whatever @fd becomes meanwhile. */
 	if (sys_memfd_is(again, id))
 		return again;
-	close(again);
+	sys_descriptor_close(again);
 	return -FI_EBADF;
 }
 
 void sys_memfd_close(int fd, const struct sys_memfd_id *id)
 {
 	if (fd >= 0 && sys_memfd_is(fd, id))
-		close(fd);
+		sys_descriptor_close(fd);
 }
 
 /*
@@ -307,18 +322,17 @@ void sys_memfd_close(int fd, const struct sys_memfd_id *id)
  */
 int sys_memfd_punch(int fd, const struct sys_memfd_id *id, uint64_t offset, size_t len)
 {
-	int again = faulty(SYS_CALL_FCNTL_DUP) ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int again = faulty(SYS_CALL_FCNTL_DUP) ? -1
+					       : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	int err = 0;
 
 	fd = again >= 0 ? again : fd;
 	if (!sys_memfd_is(fd, id))
 		err = -FI_EBADF;
-	else if (faulty(SYS_CALL_FALLOCATE) ||
-		 fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-			   (off_t)len))
+	else if (allocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len))
 		err = -errno;
 	if (again >= 0)
-		close(again);
+		sys_descriptor_close(again);
 	return err;
 }
 

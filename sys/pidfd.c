@@ -9,34 +9,35 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "pidfd.h"
 
 int sys_pidfd_open(pid_t pid)
 {
 	int err = sys_fault(SYS_CALL_PIDFD_OPEN);
-	long fd;
+	int fd;
 
 	if (err)
 		return -err;
-	fd = syscall(SYS_pidfd_open, pid, 0);
-	return fd < 0 ? -errno : (int)fd;
+	fd = sys_descriptor_keep((int)syscall(SYS_pidfd_open, pid, 0));
+	return fd < 0 ? -errno : fd;
 }
 
 int sys_pidfd_take(pid_t pid, int fd)
 {
 	int process = sys_pidfd_open(pid), err;
-	long copy = -1;
+	int copy = -1;
 
 	if (process < 0)
 		return process;
 	err = sys_fault(SYS_CALL_PIDFD_GETFD);
 	if (!err) {
-		copy = syscall(SYS_pidfd_getfd, process, fd, 0);
+		copy = sys_descriptor_keep((int)syscall(SYS_pidfd_getfd, process, fd, 0));
 		err = copy < 0 ? errno : 0;
 	}
 	close(process);
-	return err ? -err : (int)copy;
+	return err ? -err : copy;
 }
 
 int sys_pidfd_dead(int pidfd)
@@ -63,7 +64,7 @@ int sys_procdir_open(pid_t pid)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = sys_descriptor_keep(sys_descriptor_open(path, O_PATH | O_DIRECTORY));
 	if (fd >= 0)
 		return fd;
 	return errno == ENOENT ? -ESRCH : -errno;

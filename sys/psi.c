@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "psi.h"
 
@@ -20,14 +21,14 @@ int sys_psi_open(const char *path)
 
 	if (err)
 		return -err;
-	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	fd = sys_descriptor_keep(sys_descriptor_open(path, O_RDWR | O_NONBLOCK));
 	if (fd < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(triggers) / sizeof(*triggers); i++)
 		if (write(fd, triggers[i], strlen(triggers[i]) + 1) >= 0)
 			return fd;
 	err = errno;
-	close(fd);
+	sys_descriptor_close(fd);
 	return -err;
 }
 

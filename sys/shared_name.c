@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "memfd.h"
 #include "shared_name.h"
@@ -65,7 +66,8 @@ static int open_socket(void)
 {
 	return faulty(SYS_CALL_SOCKET)
 		       ? -1
-		       : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		       : sys_descriptor_keep(socket(
+				 AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 static struct sys_shared *handle_new(const char *name)

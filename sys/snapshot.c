@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "maps.h"
 #include "snapshot.h"
@@ -41,7 +42,7 @@ static int memory_open(struct sys_snapshot *s)
 	if (s->open || err)
 		return -err;
 	/* It is read whatever protects the memory, and without an access that a sanitizer would see. */
-	s->memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	s->memory = sys_descriptor_open("/proc/self/mem", O_RDONLY);
 	s->open = s->memory >= 0;
 	return s->open ? 0 : -errno;
 }
@@ -49,7 +50,7 @@ static int memory_open(struct sys_snapshot *s)
 void sys_snapshot_shut(struct sys_snapshot *s)
 {
 	if (s->open)
-		close(s->memory);
+		sys_descriptor_close(s->memory);
 	s->open = false;
 }
 
@@ -93,7 +94,7 @@ static int read_all(int memory, char *to, uintptr_t from, size_t len)
 {
 	while (len) {
 		int err = sys_fault(SYS_CALL_PREAD);
-		ssize_t n = err ? -1 : pread(memory, to, len, (off_t)from);
+		ssize_t n = err ? -1 : sys_descriptor_read_at(memory, to, len, (off_t)from);
 
 		if (n < 0 && !err && errno == EINTR)
 			continue;

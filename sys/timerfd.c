@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/timerfd.h>
 #include <time.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "timerfd.h"
 
@@ -13,7 +14,7 @@ int sys_timerfd_open(void)
 
 	if (err)
 		return -err;
-	fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	fd = sys_descriptor_keep(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
 	return fd < 0 ? -errno : fd;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "uffd.h"
 
@@ -24,6 +25,7 @@ static int open_any(void)
 
 	if (fd < 0 && errno == EINVAL)
 		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	fd = sys_descriptor_keep(fd);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Making chunks and ending them, and the directory of them. Called with the arena's lock held. */
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "chunk.h"
+#include "descriptor.h"
 #include "membarrier.h"
 #include "maps.h"
 #include "reserve.h"
@@ -32,8 +32,8 @@ int arena_directory_make(struct arena *arena)
 	if (err)
 		goto err_close;
 	head = &((struct arena_directory *)addr)->head;
-	err = -FI_EIO;
-	if (getrandom(head->nonce, sizeof(head->nonce), 0) != sizeof(head->nonce))
+	err = platform_random(head->nonce, sizeof(head->nonce));
+	if (err)
 		goto err_unmap;
 	head->magic = ARENA_MAGIC;
 	head->layout = ARENA_LAYOUT;
@@ -44,7 +44,7 @@ int arena_directory_make(struct arena *arena)
 err_unmap:
 	sys_memfd_unmap(addr, sizeof(struct arena_directory));
 err_close:
-	close(fd);
+	sys_descriptor_close(fd);
 	return err;
 }
 
@@ -196,7 +196,7 @@ static int chunk_map(struct arena_chunk *chunk)
 			sys_reserve_again((void *)chunk->base, chunk->len);
 	}
 	if (err)
-		close(chunk->fd);
+		sys_descriptor_close(chunk->fd);
 	return err;
 }
 
@@ -303,7 +303,7 @@ int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t
 	if (!err && chunk->kind == ARENA_WRITE)
 		own_data(addr, len, even, &owning);
 	if (owning.fd != chunk->fd)
-		close(owning.fd);
+		sys_descriptor_close(owning.fd);
 	if (!err && len == chunk->len)
 		arena_chunk_left(chunk);
 	return err;

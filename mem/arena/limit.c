@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
-#include <unistd.h>
+#include "descriptor.h"
 
 /* A line of /proc/self/cgroup is shorter, and what is read of a file of numbers is at its beginning. */
 #define TEXT_LEN 8192u
@@ -42,13 +42,13 @@ static const struct files second = {
 /* Reads the beginning of a file. Returns 0 or -1. */
 static int read_text(const char *path, char *text, size_t room)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = sys_descriptor_open(path, O_RDONLY);
 	ssize_t len;
 
 	if (fd < 0)
 		return -1;
-	len = read(fd, text, room - 1);
-	close(fd);
+	len = sys_descriptor_read(fd, text, room - 1);
+	sys_descriptor_close(fd);
 	if (len < 0)
 		return -1;
 	text[len] = '\0';

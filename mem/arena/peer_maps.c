@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Mapping a peer's directory and chunks, once in the process. */
-#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "memfd.h"
 #include "peer_maps.h"
 
@@ -42,7 +42,7 @@ static int directory_map(const struct arena_peer_id *id, void **addr)
 	if (fd < 0)
 		return fd;
 	err = sys_memfd_map(fd, sizeof(struct arena_directory), 0, addr);
-	close(fd);
+	sys_descriptor_close(fd);
 	if (err)
 		return err;
 	memcpy(&head, *addr, sizeof(head));
@@ -139,7 +139,7 @@ static int entry_open(uint32_t pid, const struct arena_entry *entry, bool writab
 		err = sys_memfd_is_writable((pid_t)pid, (int)fd, inode);
 	if (!err)
 		return opened;
-	close(opened);
+	sys_descriptor_close(opened);
 	return err;
 }
 
@@ -160,7 +160,7 @@ static int entry_map(const struct arena_peer *peer, struct arena_peer_chunk *chu
 			 : sys_memfd_map(opened, (size_t)chunk->len,
 					 chunk->writable ? SYS_MEMFD_WRITE : 0, &addr);
 	if (opened >= 0)
-		close(opened);
+		sys_descriptor_close(opened);
 	/* F:arena.serial  the entry before its serial is read again; pairs F:arena.serial */
 	platform_fence_acquire();
 	if (arena_peer_serial(peer->directory, chunk->idx) != chunk->serial) {

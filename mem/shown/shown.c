@@ -5,6 +5,7 @@
  */
 #include <stddef.h>
 #include <unistd.h>
+#include "descriptor.h"
 #include "memfd.h"
 #include "platform.h"
 #include "shown.h"
@@ -57,7 +58,7 @@ static int page_make(struct weft_mem_stats **made)
 		return fd;
 	err = sys_memfd_map(fd, sizeof(**made), SYS_MEMFD_WRITE, &addr);
 	if (err) {
-		close(fd);
+		sys_descriptor_close(fd);
 		return err;
 	}
 	*made = addr;
@@ -85,7 +86,7 @@ static struct weft_mem_stats *page_get(void)
 		return made;
 	}
 	sys_memfd_unmap(made, sizeof(*made));
-	close(fd);
+	sys_descriptor_close(fd);
 	return there;
 }
 

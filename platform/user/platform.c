@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
@@ -44,7 +44,8 @@ int platform_random(void *buf, size_t len)
 	char *at = buf;
 
 	while (len) {
-		ssize_t n = getrandom(at, len, 0);
+		/* getrandom() is a cancellation point, and callers hold locks */
+		ssize_t n = syscall(SYS_getrandom, at, len, 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;

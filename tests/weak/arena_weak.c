@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "chunk.h"
 #include "conn.h"
+#include "descriptor.h"
 #include "maps.h"
 #include "membarrier.h"
 #include "memfd.h"
@@ -162,8 +163,13 @@ void platform_free(void *addr)
 {
 }
 
-int close(int fd)
+void sys_descriptor_close(int fd)
 {
+}
+
+int platform_random(void *buf, size_t len)
+{
+	memset(buf, 0, len);
 	return 0;
 }
 

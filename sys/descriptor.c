@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Descriptors that a program does not know of; descriptor.h has the contract. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "descriptor.h"
+
+int sys_descriptor_open(const char *path, int flags)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);
+}
+
+ssize_t sys_descriptor_read(int fd, void *buf, size_t len)
+{
+	return syscall(SYS_read, fd, buf, len);
+}
+
+ssize_t sys_descriptor_read_at(int fd, void *buf, size_t len, off_t at)
+{
+	return syscall(SYS_pread64, fd, buf, len, at);
+}
+
+void sys_descriptor_close(int fd)
+{
+	int before = errno;
+
+	syscall(SYS_close, fd);
+	errno = before;
+}
+
+int sys_descriptor_keep(int fd)
+{
+	int kept;
+
+	if (fd < 0 || fd >= SYS_DESCRIPTOR_FIRST)
+		return fd;
+	kept = fcntl(fd, F_DUPFD_CLOEXEC, SYS_DESCRIPTOR_FIRST);
+	if (kept < 0 && fd > STDERR_FILENO)
+		return fd;
+	if (kept < 0) {
+		kept = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		/* so few are allowed that this would be the first one above them */
+		if (kept < 0)
+			errno = EMFILE;
+	}
+	sys_descriptor_close(fd);
+	return kept;
+}
