@@ -18,10 +18,10 @@
 #include "maps.h"
 
 /*
- * The kernel gives whole lines, as many as fit. A path in which each character is written as four, and one of
- * PATH_MAX, don't: what is asked for is at the beginning of a line.
+ * Little, since malloc(), free() and fork() of threads with small stacks come here. A line whose file has a long path
+ * does not fit: what is asked for is at the beginning of it.
  */
-#define TEXT_LEN 8192u
+#define TEXT_LEN 1024u
 
 struct walk {
 	uintptr_t base, end;

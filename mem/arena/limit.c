@@ -15,9 +15,22 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 #include "descriptor.h"
+#include "reserve.h"
 
 /* A line of /proc/self/cgroup is shorter, and what is read of a file of numbers is at its beginning. */
 #define TEXT_LEN 8192u
+
+/*
+ * What is read, and what from. It is mapped for each look, since malloc() may have called, on a thread whose stack has no
+ * room for it.
+ */
+struct scratch {
+	char groups[TEXT_LEN];
+	char mount[PATH_MAX];
+	char dir[PATH_MAX];
+	char path[PATH_MAX + 64];
+	char text[TEXT_LEN];
+};
 
 /* The files of a control group, by version. */
 struct files {
@@ -55,14 +68,20 @@ static int read_text(const char *path, char *text, size_t room)
 	return 0;
 }
 
-/* Returns the number that a file of @dir has, SIZE_MAX for none: "max" is no number. */
-static size_t number(const char *dir, const char *name)
+/* Reads the beginning of a file of the group s->dir. Returns 0 or -1. */
+static int read_file(struct scratch *s, const char *name, char *text, size_t room)
 {
-	char path[PATH_MAX + 64], text[32], *end;
+	snprintf(s->path, sizeof(s->path), "%s/%s", s->dir, name);
+	return read_text(s->path, text, room);
+}
+
+/* Returns the number that a file of the group has, SIZE_MAX for none: "max" is no number. */
+static size_t number(struct scratch *s, const char *name)
+{
+	char text[32], *end;
 	size_t bytes;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if (read_text(path, text, sizeof(text)))
+	if (read_file(s, name, text, sizeof(text)))
 		return SIZE_MAX;
 	bytes = strtoull(text, &end, 10);
 	return end == text ? SIZE_MAX : bytes;
@@ -82,48 +101,47 @@ static size_t less(size_t bytes, size_t taken)
 }
 
 /* Returns what a group has left of its limit. */
-static size_t room_of(const char *dir, const struct files *files, size_t most)
+static size_t room_of(struct scratch *s, const struct files *files, size_t most)
 {
-	size_t used = number(dir, files->used), cached = 0;
-	char path[PATH_MAX + 64], text[TEXT_LEN] = "\n";
+	size_t used = number(s, files->used), cached = 0;
 
 	if (used == SIZE_MAX)
 		return SIZE_MAX;
-	snprintf(path, sizeof(path), "%s/memory.stat", dir);
-	if (!read_text(path, text + 1, sizeof(text) - 1))
-		cached = named(text, files->cached[0]) + named(text, files->cached[1]);
+	s->text[0] = '\n';
+	if (!read_file(s, "memory.stat", s->text + 1, sizeof(s->text) - 1))
+		cached = named(s->text, files->cached[0]) + named(s->text, files->cached[1]);
 	return less(most, less(used, cached));
 }
 
 /* Takes the limits of one group into account. */
-static void add_group(const char *dir, const struct files *files, struct limit *limit)
+static void add_group(struct scratch *s, const struct files *files, struct limit *limit)
 {
 	size_t most = SIZE_MAX, room;
 
 	for (int i = 0; i < 2 && files->limits[i]; i++) {
-		size_t bytes = number(dir, files->limits[i]);
+		size_t bytes = number(s, files->limits[i]);
 
 		most = bytes < most ? bytes : most;
 	}
 	if (most == SIZE_MAX)
 		return;
 	limit->most = most < limit->most ? most : limit->most;
-	room = room_of(dir, files, most);
+	room = room_of(s, files, most);
 	limit->room = room < limit->room ? room : limit->room;
 }
 
 /* Takes the group @path below @root, and those above it, into account. */
-static void add_groups(const char *root, const char *path, const struct files *files,
-		       struct limit *limit)
+static void add_groups(struct scratch *s, const char *root, const char *path,
+		       const struct files *files, struct limit *limit)
 {
-	char dir[PATH_MAX], *end;
+	char *end;
 
-	if (snprintf(dir, sizeof(dir), "%s%s", root, path) >= (int)sizeof(dir))
+	if (snprintf(s->dir, sizeof(s->dir), "%s%s", root, path) >= (int)sizeof(s->dir))
 		return;
 	for (;;) {
-		add_group(dir, files, limit);
-		end = strrchr(dir, '/');
-		if (!end || strlen(dir) <= strlen(root))
+		add_group(s, files, limit);
+		end = strrchr(s->dir, '/');
+		if (!end || strlen(s->dir) <= strlen(root))
 			return;
 		*end = '\0';
 	}
@@ -141,42 +159,59 @@ static bool divide(char *line, char **kinds, char **path)
 	return true;
 }
 
-void limit_groups(const char *groups, const char *root, struct limit *limit)
+static void read_groups(struct scratch *s, const char *groups, const char *root,
+			struct limit *limit)
 {
-	char text[TEXT_LEN], mount[PATH_MAX], *line, *rest, *path, *kinds;
+	char *line, *rest, *path, *kinds;
 
 	*limit = (struct limit){ .most = SIZE_MAX, .room = SIZE_MAX };
-	if (read_text(groups, text, sizeof(text)))
+	if (read_text(groups, s->groups, sizeof(s->groups)))
 		return;
-	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+	for (line = strtok_r(s->groups, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		if (!divide(line, &kinds, &path))
 			continue;
 		if (!*kinds)
-			add_groups(root, path, &second, limit);
+			add_groups(s, root, path, &second, limit);
 		else if (!strcmp(kinds, "memory") &&
-			 snprintf(mount, sizeof(mount), "%s/memory", root) < (int)sizeof(mount))
-			add_groups(mount, path, &first, limit);
+			 snprintf(s->mount, sizeof(s->mount), "%s/memory", root) <
+				 (int)sizeof(s->mount))
+			add_groups(s, s->mount, path, &first, limit);
 	}
+}
+
+void limit_groups(const char *groups, const char *root, struct limit *limit)
+{
+	struct scratch *s = sys_reserve_zero(sizeof(*s));
+
+	*limit = (struct limit){ 0 };
+	if (s)
+		read_groups(s, groups, root, limit);
+	sys_reserve_end(s, sizeof(*s));
 }
 
 int limit_group_file(const char *groups, const char *root, const char *name, char *path,
 		     size_t room)
 {
-	char text[TEXT_LEN], *line, *rest, *group, *kinds;
+	struct scratch *s = sys_reserve_zero(sizeof(*s));
+	char *line, *rest, *group, *kinds;
+	size_t len = SIZE_MAX;
 
-	if (read_text(groups, text, sizeof(text)))
+	if (!s)
 		return -1;
-	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+	if (read_text(groups, s->groups, sizeof(s->groups)))
+		s->groups[0] = '\0';
+	for (line = strtok_r(s->groups, "\n", &rest); line && len == SIZE_MAX;
+	     line = strtok_r(NULL, "\n", &rest))
 		if (divide(line, &kinds, &group) && !*kinds)
-			return (size_t)snprintf(path, room, "%s%s/%s", root, group, name) < room
-				       ? 0
-				       : -1;
-	return -1;
+			len = (size_t)snprintf(path, room, "%s%s/%s", root, group, name);
+	sys_reserve_end(s, sizeof(*s));
+	return len < room ? 0 : -1;
 }
 
 void limit_process(struct limit *limit)
 {
-	char text[TEXT_LEN] = "\n";
+	/* what is looked for is in the third line */
+	char text[256] = "\n";
 	struct sysinfo info;
 	size_t bytes;
 

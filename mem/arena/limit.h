@@ -2,8 +2,8 @@
 /*
  * How much memory this process may use, and how much of that nobody uses yet: of the machine, and of its
  * control group and all those above it. What an arena has is shared memory to the kernel, which counts
- * against the same limits as any other, but is not reclaimed by dropping it. Any thread; it allocates
- * nothing.
+ * against the same limits as any other, but is not reclaimed by dropping it. Any thread, also one with a small
+ * stack; it allocates nothing.
  */
 #ifndef WEFT_MEM_LIMIT_H
 #define WEFT_MEM_LIMIT_H
@@ -22,6 +22,7 @@ struct limit {
  * limit_groups - the limits of a control group and of those above it; each member is the least
  * @groups: a file as /proc/self/cgroup
  * @root:   where the hierarchies are mounted: /sys/fs/cgroup
+ * Where there is no memory to read them with, they are 0.
  * Source: cgroups(7); Linux Documentation/admin-guide/cgroup-v2.rst (memory.max, memory.high, memory.stat),
  * cgroup-v1/memory.rst.
  */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs under libweft-mem.so that leave little to it: no standard streams, or a thread that is to be cancelled. Each is a process that runs this file again, so that the heap starts there too.
+ * Programs under libweft-mem.so that leave little to it: no standard streams, a thread that is to be cancelled, a stack of
+ * the least size. Each is a process that runs this file again, so that the heap starts there too.
  *
- * usage: thread_test [streams | cancelled CALL]: what is run in that process; CALL is malloc, free or fork
+ * usage: thread_test [streams | cancelled CALL | small CALL]: what is run in that process; CALL is malloc, free or fork
  */
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,6 +54,13 @@ static void a_thread_is_not_cancelled_in_a_call_that_is_no_such_point(void **sta
 	assert_int_equal(run("cancelled", "malloc"), 0);
 	assert_int_equal(run("cancelled", "free"), 0);
 	assert_int_equal(run("cancelled", "fork"), 0);
+}
+
+static void the_least_stack_is_enough(void **state)
+{
+	assert_int_equal(run("small", "malloc"), 0);
+	assert_int_equal(run("small", "free"), 0);
+	assert_int_equal(run("small", "fork"), 0);
 }
 
 /* In the other process. */
@@ -136,13 +145,26 @@ static int be_cancelled(void)
 	return ptr ? fork_once() : 3;
 }
 
+static int be_small(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	ready = 1;
+	if (allocate() || pthread_attr_init(&attr) ||
+	    pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN) ||
+	    pthread_create(&thread, &attr, thread_main, NULL))
+		return 1;
+	return pthread_join(thread, NULL) || !past ? 2 : 0;
+}
+
 static int be(const char *what)
 {
 	/* a lock that nobody gives back is waited for */
 	alarm(DEADLINE_S);
 	if (!strcmp(what, "streams"))
 		return be_without_streams();
-	return be_cancelled();
+	return !strcmp(what, "small") ? be_small() : be_cancelled();
 }
 
 int main(int argc, char **argv)
@@ -150,6 +172,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_printed_nowhere_is_not_in_memory),
 		cmocka_unit_test(a_thread_is_not_cancelled_in_a_call_that_is_no_such_point),
+		cmocka_unit_test(the_least_stack_is_enough),
 	};
 
 	self = argv[0];
