@@ -7,8 +7,10 @@
 #define _GNU_SOURCE
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "decay.h"
 #include "keeper.h"
 #include "limit.h"
@@ -26,8 +28,7 @@
 #define ROUND_MS_MIN 20u
 #define TOUCH_PER_MS ((size_t)4 << 20)
 /* So long nothing has been kept when the thread ends. */
-#define IDLE_NS	  1000000000u
-#define STACK_LEN ((size_t)256 << 10)
+#define IDLE_NS 1000000000u
 
 /* After the kernel has refused a thread, none is asked for so long. */
 #define REFUSED_NS 1000000000u
@@ -159,11 +160,27 @@ static bool end(struct keeper *k)
 	return atomic_exchange_explicit(runs, true, memory_order_relaxed);
 }
 
+/*
+ * The keeper begins as the thread that started it is scheduled, which may be for real time, or bound to the
+ * processor that it has to itself. What is refused stays as it is.
+ */
+static void be_scheduled_as_others(void)
+{
+	const struct sched_param param = { .sched_priority = 0 };
+	cpu_set_t cpus;
+
+	sched_setscheduler(0, SCHED_OTHER, &param);
+	/* those of the thread that the process began with */
+	if (!sched_getaffinity(getpid(), sizeof(cpus), &cpus))
+		sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
 static void *keeper_main(void *arg)
 {
 	struct keeper k = { .arena = arg };
 
 	pthread_setname_np(pthread_self(), "weft-mem-keeper");
+	be_scheduled_as_others();
 	k.step_ns = k.arena->decay_ms * 1000000ull / DECAY_STEPS;
 	k.stepped_ns = k.kept_ns = platform_now_ns();
 	triggers_start();
@@ -177,7 +194,10 @@ static void *keeper_main(void *arg)
 	}
 }
 
-/* A thread that takes no signals of the program, and needs little. Returns 0 or an errno. */
+/*
+ * A thread that takes no signals of the program. Its stack is one that threads of the program have, since it contains their
+ * thread-local variables. Returns 0 or an errno.
+ */
 static int thread_start(struct arena *arena)
 {
 	pthread_attr_t attr;
@@ -189,7 +209,6 @@ static int thread_start(struct arena *arena)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_setstacksize(&attr, STACK_LEN);
 	err = pthread_create(&thread, &attr, keeper_main, arena);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);

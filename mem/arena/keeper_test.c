@@ -3,7 +3,7 @@
  * A program while the keeper's thread runs in it: it forks, ends in each way, changes its user, forbids threads,
  * and is told that memory is short. What ends is another process, which runs this file again.
  *
- * usage: keeper_test [exit|_exit|pthread_exit|setuid|unshare|seccomp|pressure]: what is run in that process
+ * usage: keeper_test [exit|_exit|pthread_exit|setuid|unshare|seccomp|apart|pressure]: what is run in that process
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -41,6 +41,9 @@
 #define SANITIZED false
 #endif
 
+/* Part of each thread's stack: what the keeper has is behind it. */
+static __thread char large[240 << 10];
+
 static struct arena *arena;
 static char *self;
 /* Something is being revoked, and this process is about to fork. */
@@ -69,6 +72,7 @@ static int keep(size_t len)
 	char *addr;
 
 	arena = arena_get();
+	large[0] = 1;
 	addr = arena ? allocate(len) : NULL;
 	return addr ? arena_free(arena, addr) : 1;
 }
@@ -222,6 +226,46 @@ static void the_keeper_takes_no_signal(void **state)
 		assert_true(blocked >> (signals[i] - 1) & 1);
 }
 
+/* On a thread that is scheduled as no other one is. */
+static void *keep_apart(void *arg)
+{
+	const struct sched_param param = { .sched_priority = 0 };
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setscheduler(0, SCHED_BATCH, &param) ||
+	    sched_setaffinity(0, sizeof(one), &one))
+		return (void *)1;
+	return (void *)(intptr_t)keep(MIB);
+}
+
+static bool scheduled_as_this_thread(pid_t thread)
+{
+	cpu_set_t ours, its;
+
+	return sched_getscheduler(thread) == SCHED_OTHER &&
+	       !sched_getaffinity(0, sizeof(ours), &ours) &&
+	       !sched_getaffinity(thread, sizeof(its), &its) && CPU_EQUAL(&ours, &its);
+}
+
+static int be_apart(void)
+{
+	char keeper[32] = "";
+	pthread_t thread;
+	void *result;
+
+	if (pthread_create(&thread, NULL, keep_apart, NULL) || pthread_join(thread, &result) ||
+	    result || !within_deadline((threads(keeper), keeper[0])))
+		return 1;
+	return within_deadline(scheduled_as_this_thread(atoi(keeper))) ? 0 : 2;
+}
+
+static void the_keeper_is_scheduled_as_the_program_is(void **state)
+{
+	assert_done("apart", "3600");
+}
+
 static void a_program_ends_while_the_keeper_runs(void **state)
 {
 	for (int i = 0; i < 20; i++) {
@@ -370,6 +414,8 @@ static int be(const char *what)
 		return be_unshared();
 	if (!strcmp(what, "seccomp"))
 		return be_alone();
+	if (!strcmp(what, "apart"))
+		return be_apart();
 	if (!strcmp(what, "pressure"))
 		return be_short_of_memory();
 	if (keep(64 * MIB))
@@ -386,6 +432,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fork_in_the_middle_of_a_trim_leaves_a_sound_child),
 		cmocka_unit_test(the_keeper_takes_no_signal),
+		cmocka_unit_test(the_keeper_is_scheduled_as_the_program_is),
 		cmocka_unit_test(a_program_ends_while_the_keeper_runs),
 		cmocka_unit_test(a_program_whose_main_thread_ends_ends_when_nothing_is_kept),
 		cmocka_unit_test(a_program_changes_its_user),
