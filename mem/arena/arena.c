@@ -257,7 +257,6 @@ static void free_locked(struct arena *arena, struct arena_range *range)
 int arena_free(struct arena *arena, void *addr)
 {
 	struct arena_range *range;
-	bool kept;
 
 	platform_lock(&arena->lock);
 	range = ranges_at(arena, addr);
@@ -266,11 +265,12 @@ int arena_free(struct arena *arena, void *addr)
 		arena->shown[WEFT_MEM_ARENA_FREES]++;
 		arena_show_locked(arena);
 	}
-	kept = arena->ranges->quarantined;
 	platform_unlock(&arena->lock);
-	if (kept)
-		arena_keep(arena);
-	return range ? 0 : -FI_EINVAL;
+	if (!range)
+		return -FI_EINVAL;
+	/* also where nothing is kept: the keeper finds out when there is room again */
+	arena_keep(arena);
+	return 0;
 }
 
 int arena_free_part(struct arena *arena, void *addr, size_t len)

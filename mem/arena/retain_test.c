@@ -91,6 +91,25 @@ static void no_more_is_kept_than_is_allowed(void **state)
 	assert_int_equal(arena_free(arena, other), 0);
 }
 
+/* After the first test, which leaves nothing in quarantine. */
+static void once_there_is_room_again_it_is_kept_again(void **state)
+{
+	const struct limit full = { .most = SIZE_MAX, .room = 0 };
+	uint64_t end = platform_now_ns() + DEADLINE_NS;
+	char *addr = allocate(MIB);
+
+	while (arena->keeper_runs && platform_now_ns() < end)
+		usleep(1000);
+	assert_false(arena->keeper_runs);
+	platform_lock(&arena->lock);
+	retain_limit_locked(arena, &full);
+	platform_unlock(&arena->lock);
+	assert_int_equal(arena_free(arena, addr), 0);
+	while (!arena->allowed && platform_now_ns() < end)
+		usleep(1000);
+	assert_true(arena->allowed);
+}
+
 static void what_is_not_used_again_goes_without_a_call(void **state)
 {
 	uint64_t end = platform_now_ns() + DEADLINE_NS;
@@ -185,6 +204,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_more_is_kept_than_is_allowed),
+		cmocka_unit_test(once_there_is_room_again_it_is_kept_again),
 		cmocka_unit_test(what_is_not_used_again_goes_without_a_call),
 		cmocka_unit_test(what_is_kept_leaves_room_in_a_control_group),
 		cmocka_unit_test(without_a_thread_nothing_is_kept),
