@@ -3,7 +3,7 @@
  * A program while the keeper's thread runs in it: it forks, ends in each way, changes its user, forbids threads,
  * and is told that memory is short. What ends is another process, which runs this file again.
  *
- * usage: keeper_test [exit|_exit|pthread_exit|setuid|unshare|seccomp|apart|pressure]: what is run in that process
+ * usage: keeper_test [exit|_exit|pthread_exit|setuid|unshare|seccomp|fallocate|apart|pressure]: what is run in that process
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -320,13 +321,13 @@ static void a_program_that_forbids_threads_keeps_nothing(void **state)
 	assert_done("seccomp", "3600");
 }
 
-/* No thread and no process can be made from here on. */
-static bool forbid_clone(void)
+/* Two system calls are refused from here on. */
+static bool forbid(unsigned int first, unsigned int second)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, second, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -340,12 +341,33 @@ static int be_alone(void)
 {
 	char keeper[32];
 
-	if (!forbid_clone())
+	/* no thread and no process can be made */
+	if (!forbid(SYS_clone, SYS_clone3))
 		return REFUSED;
 	for (int i = 0; i < 3; i++)
 		if (keep(8 * MIB) || quarantined())
 			return 1;
 	return threads(keeper) == 1 ? 0 : 2;
+}
+
+static void a_program_that_forbids_punching_gives_memory_back(void **state)
+{
+	assert_done("fallocate", "3600");
+}
+
+static int be_without_fallocate(void)
+{
+	unsigned char vec = 1;
+	char *addr;
+
+	arena = arena_get();
+	addr = arena ? allocate(MIB) : NULL;
+	if (!addr || !forbid(SYS_fallocate, SYS_fallocate))
+		return addr ? REFUSED : 1;
+	if (arena_free(arena, addr))
+		return 2;
+	arena_trim(arena, 0);
+	return quarantined() || mincore(addr, 1, &vec) || (vec & 1) ? 3 : 0;
 }
 
 static void what_is_kept_goes_when_memory_is_short(void **state)
@@ -414,6 +436,8 @@ static int be(const char *what)
 		return be_unshared();
 	if (!strcmp(what, "seccomp"))
 		return be_alone();
+	if (!strcmp(what, "fallocate"))
+		return be_without_fallocate();
 	if (!strcmp(what, "apart"))
 		return be_apart();
 	if (!strcmp(what, "pressure"))
@@ -438,6 +462,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_program_changes_its_user),
 		cmocka_unit_test(a_program_has_its_own_user_namespace_when_nothing_is_kept),
 		cmocka_unit_test(a_program_that_forbids_threads_keeps_nothing),
+		cmocka_unit_test(a_program_that_forbids_punching_gives_memory_back),
 		cmocka_unit_test(what_is_kept_goes_when_memory_is_short),
 	};
 
