@@ -167,8 +167,10 @@ int sys_memfd_open(pid_t pid, int fd, bool writable)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
 	opened = faulty(SYS_CALL_OPEN_FD)
 			 ? -1
-			 : sys_descriptor_keep(
-				   sys_descriptor_open(path, writable ? O_RDWR : O_RDONLY));
+			 : sys_descriptor_keep(sys_descriptor_open(
+				   path, (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK));
+	if (opened < 0 && errno == EWOULDBLOCK)
+		errno = EBUSY;
 	if (opened < 0)
 		return fail(found);
 	sys_descriptor_close(found);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -426,6 +427,24 @@ static void another_file_under_the_number_is_left_alone(void **state)
 	close(theirs);
 }
 
+static void a_lease_makes_nobody_wait(void **state)
+{
+	int fd = sys_memfd_create("leased", LEN, 0600),
+	    again = sys_memfd_open(getpid(), fd, true);
+
+	assert_true(again >= 0);
+	close(fd);
+	signal(SIGIO, SIG_IGN);
+	assert_int_equal(fcntl(again, F_SETLEASE, F_WRLCK), 0);
+	assert_int_equal(sys_memfd_open(getpid(), again, false), -FI_EBUSY);
+	assert_int_equal(fcntl(again, F_SETLEASE, F_UNLCK), 0);
+	fd = sys_memfd_open(getpid(), again, false);
+	assert_true(fd >= 0);
+	close(fd);
+	close(again);
+	signal(SIGIO, SIG_DFL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +463,7 @@ int main(void)
 		cmocka_unit_test_teardown(failing_calls_are_passed_on_and_leave_no_descriptor,
 					  clear),
 		cmocka_unit_test(pages_that_there_are_are_found),
+		cmocka_unit_test(a_lease_makes_nobody_wait),
 		cmocka_unit_test_teardown(another_file_under_the_number_is_left_alone, clear),
 	};
 

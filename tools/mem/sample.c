@@ -47,7 +47,8 @@ static int page_open(int dir, const char *name)
 		return -ENOENT;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
-	opened = open(path, O_RDONLY | O_CLOEXEC);
+	/* a lease of its owner (F_SETLEASE) would have this wait */
+	opened = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (opened < 0)
 		opened = -errno;
 	close(found);
@@ -75,6 +76,14 @@ static pid_t pid_inside(pid_t pid)
 	return inside;
 }
 
+/* Any user may be looked at, and gives names that a terminal would take for commands. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
 static void command_read(pid_t pid, char command[SAMPLE_COMMAND_MAX])
 {
 	char path[64];
@@ -85,6 +94,7 @@ static void command_read(pid_t pid, char command[SAMPLE_COMMAND_MAX])
 	if (!from || !fgets(command, SAMPLE_COMMAND_MAX, from))
 		snprintf(command, SAMPLE_COMMAND_MAX, "?");
 	command[strcspn(command, "\n")] = '\0';
+	make_printable(command);
 	if (from)
 		fclose(from);
 }
@@ -103,7 +113,8 @@ static int pages_take(DIR *dir, pid_t inside, struct sample *sample, char why[12
 			return -EPROTO;
 		}
 		fd = page_open(dirfd(dir), entry->d_name);
-		if (fd == -ENOENT)
+		/* no library of ours holds a lease */
+		if (fd == -ENOENT || fd == -EWOULDBLOCK)
 			continue;
 		if (fd < 0)
 			return fd;
