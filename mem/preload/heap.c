@@ -467,6 +467,7 @@ static bool make_even(void *ptr, size_t len)
 	if (base >= end || !arena_is_uneven(arena, ptr))
 		return true;
 	raw_madvise((void *)base, end - base, MADV_KEEPONFORK);
+	raw_madvise((void *)base, end - base, MADV_GUARD_REMOVE);
 	return !raw_mprotect((void *)base, end - base, PROT_READ | PROT_WRITE);
 }
 

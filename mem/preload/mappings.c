@@ -22,10 +22,6 @@
 
 #define SHOWN __attribute__((visibility("default")))
 
-/* Linux 6.13; of files' memory 6.15 */
-#ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102
-#endif
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
@@ -162,6 +158,7 @@ static int guard(void *addr, size_t len)
 {
 	if (raw_madvise(addr, len, MADV_GUARD_INSTALL) || take_away(addr, len))
 		return -1;
+	chunks_each(addr, len, arena_protect);
 	return raw_madvise(addr, len, MADV_GUARD_INSTALL);
 }
 

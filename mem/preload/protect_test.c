@@ -11,12 +11,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+
+/* Linux 6.13; of files' memory 6.15 */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
 
 #define MIB ((size_t)1 << 20)
 #define LEN (4 * MIB)
@@ -133,6 +139,22 @@ static void memory_is_wiped_in_a_child(void **state)
 	free(again);
 }
 
+static void freed_memory_has_no_guard_pages(void **state)
+{
+	char *addr = allocate(MIB), *again;
+
+	if (madvise(addr + page, 2 * page, MADV_GUARD_INSTALL)) {
+		printf("no guard pages of shared memory\n");
+		free(addr);
+		skip();
+	}
+	free(addr);
+	again = allocate(MIB);
+	assert_ptr_equal(again, addr);
+	memset(again, 1, MIB);
+	free(again);
+}
+
 static void what_can_not_be_remapped_is_refused(void **state)
 {
 	char *addr = allocate(MIB);
@@ -164,6 +186,7 @@ int main(void)
 		cmocka_unit_test(resized_memory_leaves_no_protection_behind),
 		cmocka_unit_test(protection_of_neighbours_stays),
 		cmocka_unit_test(memory_is_wiped_in_a_child),
+		cmocka_unit_test(freed_memory_has_no_guard_pages),
 		cmocka_unit_test(what_can_not_be_remapped_is_refused),
 	};
 

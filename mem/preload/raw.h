@@ -12,6 +12,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+/* Linux 6.13; of files' memory 6.15 */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
+#endif
+
 static inline void *raw_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
