@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <cmocka.h>
+#include "cache.h"
 #include "fake_watch.h"
 
 #define OPERATIONS 40000
@@ -40,10 +41,8 @@ static uint32_t below(struct model *m, uint32_t n)
 
 static void change_pages(struct model *m, uint32_t first, uint32_t end)
 {
-	platform_lock(&m->device.lock);
 	for (uint32_t i = first; i < end; i++)
-		m->device.generation[i]++;
-	platform_unlock(&m->device.lock);
+		m->watch.generation[i]++;
 }
 
 /* Returns true if any is watched, and has the kernel watch none of them any more. */
@@ -119,8 +118,8 @@ static void removal_happens(struct model *m)
 static void get_or_put(struct model *m, uint32_t first, uint32_t end)
 {
 	uint32_t slot = below(m, REFS);
-	size_t page = m->device.page;
-	uint8_t *addr = m->device.area + first * page + below(m, (uint32_t)page / 2);
+	size_t page = m->watch.page;
+	uint8_t *addr = m->watch.area + first * page + below(m, (uint32_t)page / 2);
 	size_t len = (end - first - 1) * page + 1;
 	int ret;
 
@@ -140,7 +139,7 @@ static void get_or_put(struct model *m, uint32_t first, uint32_t end)
 	/* A program that changes what it is just handing to the device has either. */
 	if (m->changed && m->pins == 1 && !m->refs[slot].entry)
 		return;
-	m->stale += fake_device_stale(&m->device, m->refs[slot].handle, addr, len);
+	m->stale += !fake_device_reaches(&m->device, m->refs[slot].handle, addr, len);
 }
 
 /* Other threads change memory while one registers some. */
@@ -211,12 +210,12 @@ static struct mem_cache_stats run(uint32_t seed, bool blind, uint32_t *stale)
 
 	m->seed = seed;
 	fake_device_init(&m->device);
-	m->device.max = 12;
+	m->device.table = 12;
 	m->device.meanwhile = meanwhile;
 	m->device.arg = m;
 	fake_watch_init(&m->watch, &m->device);
 	m->watch.blind = blind;
-	with_bytes.bytes = 40 * m->device.page;
+	with_bytes.bytes = 40 * m->watch.page;
 	assert_int_equal(mem_cache_create_watched(&fake_device_ops, &m->device, &with_bytes,
 						  &m->watch.watch, &m->cache),
 			 0);
@@ -230,6 +229,7 @@ static struct mem_cache_stats run(uint32_t seed, bool blind, uint32_t *stale)
 	mem_cache_destroy(m->cache);
 	assert_true(m->watch.closed);
 	fake_device_fini(&m->device);
+	fake_watch_fini(&m->watch);
 	*stale = m->stale;
 	free(m);
 	return stats;

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "cache.h"
 #include "fake_watch.h"
 
 #define SEND 1u
@@ -38,6 +39,7 @@ static int closes(void **state)
 {
 	mem_cache_destroy(cache);
 	fake_device_fini(&device);
+	fake_watch_fini(&watch);
 	return 0;
 }
 
@@ -45,8 +47,8 @@ static struct mem_cache_ref get_for(uint32_t first, uint32_t cnt, uint64_t acces
 {
 	struct mem_cache_ref ref;
 
-	assert_int_equal(mem_cache_get(cache, device.area + first * device.page,
-				       cnt * device.page, access, &ref),
+	assert_int_equal(mem_cache_get(cache, watch.area + first * watch.page, cnt * watch.page,
+				       access, &ref),
 			 0);
 	return ref;
 }
@@ -92,21 +94,21 @@ static void what_was_registered_is_found(void **state)
 	mem_cache_put(cache, &first);
 	mem_cache_put(cache, &second);
 	touch(3, 1);
-	assert_int_equal(device.pins, 1);
+	assert_int_equal(device.made, 1);
 	assert_int_equal(stats().hits, 2);
 	assert_int_equal(stats().misses, 1);
-	assert_int_equal(stats().bytes, 4 * device.page);
+	assert_int_equal(stats().bytes, 4 * watch.page);
 }
 
 static void whole_pages_are_registered(void **state)
 {
 	struct mem_cache_ref ref;
 
-	assert_int_equal(mem_cache_get(cache, device.area + device.page - 1, 2, SEND, &ref), 0);
+	assert_int_equal(mem_cache_get(cache, watch.area + watch.page - 1, 2, SEND, &ref), 0);
 	mem_cache_put(cache, &ref);
-	assert_int_equal(stats().bytes, 2 * device.page);
+	assert_int_equal(stats().bytes, 2 * watch.page);
 	touch(0, 2);
-	assert_int_equal(device.pins, 1);
+	assert_int_equal(device.made, 1);
 }
 
 static void another_access_is_another_registration(void **state)
@@ -119,7 +121,7 @@ static void another_access_is_another_registration(void **state)
 	wait_for(1);
 	recv = get_for(0, 1, SEND | RECV);
 	mem_cache_put(cache, &recv);
-	assert_int_equal(device.pins, 2);
+	assert_int_equal(device.made, 2);
 }
 
 static void overlapping_ranges_become_one(void **state)
@@ -129,7 +131,7 @@ static void overlapping_ranges_become_one(void **state)
 	touch(3, 4);
 	wait_for(1);
 	touch(0, 10);
-	assert_int_equal(device.pins, 3);
+	assert_int_equal(device.made, 3);
 	assert_int_equal(stats().entries, 1);
 }
 
@@ -158,9 +160,9 @@ static void the_least_recently_used_is_evicted(void **state)
 	touch(4, 1);
 	wait_for(2);
 	touch(0, 1);
-	assert_int_equal(device.pins, 3);
+	assert_int_equal(device.made, 3);
 	touch(2, 1);
-	assert_int_equal(device.pins, 4);
+	assert_int_equal(device.made, 4);
 	assert_int_equal(stats().evictions, 2);
 	assert_false(watch.watched[4]);
 	closes(NULL);
@@ -180,7 +182,7 @@ static void beyond_the_limit_of_bytes_is_registered_once(void **state)
 	mem_cache_put(cache, &ref);
 	touch(8, 2);
 	wait_for(1);
-	assert_int_equal(stats().bytes, 2 * device.page);
+	assert_int_equal(stats().bytes, 2 * watch.page);
 	closes(NULL);
 }
 
@@ -188,12 +190,12 @@ static void a_device_without_room_gets_some(void **state)
 {
 	struct mem_cache_ref held, more;
 
-	device.max = 2;
+	device.table = 2;
 	held = get(0, 1);
 	touch(2, 1);
 	more = get(4, 1);
 	assert_int_equal(stats().evictions, 1);
-	assert_int_equal(mem_cache_get(cache, device.area + 6 * device.page, 1, SEND, &more),
+	assert_int_equal(mem_cache_get(cache, watch.area + 6 * watch.page, 1, SEND, &more),
 			 -FI_ENOMEM);
 	mem_cache_put(cache, &held);
 	mem_cache_put(cache, &more);
@@ -228,9 +230,9 @@ static void a_neighbour_does_not_revive_what_changed_untold(void **state)
 	touch(0, 4);
 	watch.watched[0] = false;
 	touch(3, 4);
-	assert_int_equal(stats().bytes, 4 * device.page);
+	assert_int_equal(stats().bytes, 4 * watch.page);
 	touch(0, 1);
-	assert_int_equal(device.pins, 3);
+	assert_int_equal(device.made, 3);
 }
 
 static void removed_pages_are_registered_once_until_unmapped(void **state)
@@ -258,7 +260,7 @@ static void change_meanwhile(void *arg)
 {
 	device.meanwhile = NULL;
 	for (uint32_t i = 0; i < AREA_PAGES; i++)
-		device.generation[i]++;
+		watch.generation[i]++;
 	watch.watched[1] = false;
 	fake_watch_queue(&watch, MEM_UNMAPPED, 1, 2);
 	if (told_meanwhile)
@@ -274,8 +276,8 @@ static void what_changes_while_it_is_registered_is_not_kept(void **state)
 		device.meanwhile = change_meanwhile;
 		ref = get(0, 4);
 		assert_null(ref.entry);
-		assert_false(
-			fake_device_stale(&device, ref.handle, device.area, 4 * device.page));
+		assert_true(
+			fake_device_reaches(&device, ref.handle, watch.area, 4 * watch.page));
 		mem_cache_put(cache, &ref);
 		assert_int_equal(stats().once[MEM_ONCE_CHANGING], told + 1);
 		assert_int_equal(stats().entries, 0);
@@ -313,27 +315,27 @@ static void after_missed_changes_nothing_is_kept(void **state)
 
 static void other_memory_is_registered_once(void **state)
 {
-	uint8_t *shared = mmap(NULL, device.page, PROT_READ | PROT_WRITE,
+	uint8_t *shared = mmap(NULL, watch.page, PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct mem_cache_ref ref;
 
 	assert_int_equal(mem_cache_get(cache, shared, 1, SEND, &ref), 0);
 	mem_cache_put(cache, &ref);
-	assert_int_equal(mprotect(device.area, device.page, PROT_READ), 0);
+	assert_int_equal(mprotect(watch.area, watch.page, PROT_READ), 0);
 	touch(0, 2); /* two mappings */
 	assert_int_equal(stats().once[MEM_ONCE_OTHER], 2);
 	assert_int_equal(stats().misses, 0);
 	assert_int_equal(fake_device_cnt(&device), 0);
-	munmap(shared, device.page);
+	munmap(shared, watch.page);
 }
 
 static void errors_of_the_device_are_the_answer(void **state)
 {
 	struct mem_cache_ref ref;
 
-	device.error = -FI_EFAULT;
-	assert_int_equal(mem_cache_get(cache, device.area, 1, SEND, &ref), -FI_EFAULT);
-	device.error = 0;
+	device.refuse = -FI_EFAULT;
+	assert_int_equal(mem_cache_get(cache, watch.area, 1, SEND, &ref), -FI_EFAULT);
+	device.refuse = 0;
 	touch(0, 1);
 	assert_int_equal(stats().misses, 1);
 }
@@ -342,22 +344,23 @@ static void impossible_ranges_are_refused(void **state)
 {
 	struct mem_cache_ref ref;
 
-	assert_int_equal(mem_cache_get(cache, device.area, 0, SEND, &ref), -FI_EINVAL);
-	assert_int_equal(mem_cache_get(cache, device.area, SIZE_MAX, SEND, &ref), -FI_EINVAL);
+	assert_int_equal(mem_cache_get(cache, watch.area, 0, SEND, &ref), -FI_EINVAL);
+	assert_int_equal(mem_cache_get(cache, watch.area, SIZE_MAX, SEND, &ref), -FI_EINVAL);
 	assert_int_equal(mem_cache_get(cache, (void *)(UINTPTR_MAX - 1), 2, SEND, &ref),
 			 -FI_EINVAL);
-	assert_int_equal(device.pins, 0);
+	assert_int_equal(device.made, 0);
 }
 
 static void without_a_watch_all_is_registered_once(void **state)
 {
 	fake_device_init(&device);
+	fake_watch_init(&watch, &device);
 	assert_int_equal(
 		mem_cache_create_watched(&fake_device_ops, &device, NULL, NULL, &cache), 0);
 	assert_int_equal(mem_cache_refused(cache), -FI_ENOSYS);
 	touch(0, 4);
 	touch(0, 4);
-	assert_int_equal(device.pins, 2);
+	assert_int_equal(device.made, 2);
 	assert_int_equal(stats().once[MEM_ONCE_REFUSED], 2);
 	closes(NULL);
 }
@@ -366,13 +369,13 @@ static int in_the_child(const struct mem_cache_ref *held)
 {
 	struct mem_cache_ref ref = *held;
 
-	if (mem_cache_get(cache, device.area, 1, SEND, &ref) != -FI_EOPBADSTATE)
+	if (mem_cache_get(cache, watch.area, 1, SEND, &ref) != -FI_EOPBADSTATE)
 		return 1;
 	mem_cache_put(cache, &ref);
-	if (device.all[held->handle].used != true)
+	if (!device.pins[held->handle].len)
 		return 2;
 	mem_cache_destroy(cache);
-	return device.all[held->handle].used ? 0 : 3;
+	return device.pins[held->handle].len ? 0 : 3;
 }
 
 static void after_a_fork_the_parent_registers_anew_and_the_child_has_nothing(void **state)
@@ -391,7 +394,7 @@ static void after_a_fork_the_parent_registers_anew_and_the_child_has_nothing(voi
 	wait_for(1);
 	touch(0, 1);
 	touch(4, 1);
-	assert_int_equal(device.pins, 4);
+	assert_int_equal(device.made, 4);
 	mem_cache_put(cache, &held);
 	wait_for(2);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A watch of the tests over the area of a fake device: it tells what the test lets it tell, when the test
- * lets it. The test's thread.
+ * A watch of the tests, and the memory that it watches: it tells what the test lets it tell, when the test
+ * lets it. A fake device finds in the page tables what the test says of each page. The test's thread.
  */
 #ifndef WEFT_MEM_FAKE_WATCH_H
 #define WEFT_MEM_FAKE_WATCH_H
@@ -9,13 +9,17 @@
 #include "fake_device.h"
 #include "watch.h"
 
+#define AREA_PAGES 64u
 #define UNTOLD_MAX 16u
 
 struct fake_watch {
 	struct mem_watch watch;
 	struct mem_watcher *watcher;
-	const struct fake_device *device;
-	/* each page of the area */
+	uint8_t *area;
+	/* bytes of a page */
+	size_t page;
+	/* of each page of the area: what is there now, and whether it is watched */
+	_Atomic uint32_t generation[AREA_PAGES];
 	bool watched[AREA_PAGES];
 	/* in the order in which they are told; their addresses are numbers of pages */
 	struct mem_change untold[UNTOLD_MAX];
@@ -25,7 +29,10 @@ struct fake_watch {
 	bool closed;
 };
 
-void fake_watch_init(struct fake_watch *watch, const struct fake_device *device);
+/* fake_watch_init - with an area that is mapped and touched, and that the device looks at */
+void fake_watch_init(struct fake_watch *watch, struct fake_device *device);
+/* fake_watch_fini - the device has no registration any more */
+void fake_watch_fini(struct fake_watch *watch);
 
 /* fake_watch_queue - a change of pages from @first to before @end is to be told */
 void fake_watch_queue(struct fake_watch *watch, enum mem_change_kind kind, uint32_t first,

@@ -174,6 +174,7 @@ static void what_is_registered_first_is_not_what_is_taken_away(void **state)
 	mem_pins_put(pins, &ref);
 	device.generations = generations;
 	device.base = own->base;
+	device.page_cnt = ARENA_SLOT / FAKE_PAGE;
 	platform_lock(&own->lock);
 	watcher = container_of(own->watchers.next, struct arena_watcher, link);
 	assert_int_equal(watcher->revoke(watcher, &place, FAKE_PAGE), 0);

@@ -178,6 +178,7 @@ static void storm(uint64_t seed, size_t room)
 	device.delay_ns = seed % 2 * 3000;
 	device.generations = generations;
 	device.base = own->base;
+	device.page_cnt = RANGE_CNT * RANGE / FAKE_PAGE;
 	assert_int_equal(mem_pins_create(&config, &pins), 0);
 	for (uint32_t i = 0; i <= GETTERS; i++) {
 		seeds[i] = seed + i;

@@ -6,6 +6,9 @@
 #ifndef WEFT_MEM_FAKE_DEVICE_H
 #define WEFT_MEM_FAKE_DEVICE_H
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include "pin_ops.h"
 #include "platform.h"
 
@@ -17,7 +20,7 @@ struct fake_pin {
 	/* bytes; 0: not in use */
 	size_t len;
 	uint64_t access;
-	/* generations of its pages when it was made, owned; NULL: they are not watched */
+	/* generations of its pages when it was made, owned; NULL: not all of them have one */
 	uint32_t *generations;
 };
 
@@ -29,9 +32,15 @@ struct fake_device {
 	uint64_t delay_ns;
 	/* -FI_E*: what every registration fails with; 0: none */
 	int refuse;
-	/* Generations of the pages from @base on: a page that is taken away has another one */
+	/* Generations of the pages from @base on: a page that is taken away has another one; NULL: none */
 	const _Atomic uint32_t *generations;
 	uintptr_t base;
+	size_t page_cnt;
+	/* bytes of a page; FAKE_PAGE */
+	size_t page;
+	/* called with @arg by a registration that has looked: something changes meanwhile; may be NULL */
+	void (*meanwhile)(void *arg);
+	void *arg;
 
 	/* Read them by the functions below while other threads register. */
 	pthread_mutex_t lock;
@@ -54,6 +63,9 @@ uintptr_t fake_addresses(size_t len, size_t align);
 void fake_device_init(struct fake_device *device);
 /* fake_device_fini - it has no registrations any more */
 void fake_device_fini(struct fake_device *device);
+
+/* fake_device_cnt - returns the registrations that there are */
+uint32_t fake_device_cnt(struct fake_device *device);
 
 /*
  * fake_device_reaches - returns true if a registration has these bytes, and the device reaches the pages

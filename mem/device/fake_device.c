@@ -7,7 +7,14 @@
 
 static size_t page_of(const struct fake_device *device, uintptr_t addr)
 {
-	return (addr - device->base) / FAKE_PAGE;
+	return (addr - device->base) / device->page;
+}
+
+/* Returns true if all of its pages have a generation. */
+static bool is_watched(const struct fake_device *device, uintptr_t addr, size_t len)
+{
+	return device->generations && addr >= device->base &&
+	       page_of(device, addr + len - 1) < device->page_cnt;
 }
 
 /* What the device finds in the page tables. */
@@ -59,10 +66,12 @@ static int fake_pin(void *arg, void *addr, size_t len, uint64_t access, uint64_t
 	device->pinned++;
 	device->made++;
 	pthread_mutex_unlock(&device->lock);
-	if (device->generations)
+	if (is_watched(device, (uintptr_t)addr, len))
 		pin->generations = look(device, (uintptr_t)addr, len);
 	while (end && platform_now_ns() < end)
 		platform_yield();
+	if (device->meanwhile)
+		device->meanwhile(device->arg);
 	*handle = (uint64_t)(pin - device->pins);
 	return 0;
 }
@@ -96,7 +105,7 @@ uintptr_t fake_addresses(size_t len, size_t align)
 
 void fake_device_init(struct fake_device *device)
 {
-	*device = (struct fake_device){ 0 };
+	*device = (struct fake_device){ .page = FAKE_PAGE };
 	pthread_mutex_init(&device->lock, NULL);
 }
 
@@ -105,6 +114,16 @@ void fake_device_fini(struct fake_device *device)
 	if (device->pinned || device->pinned_len)
 		abort();
 	pthread_mutex_destroy(&device->lock);
+}
+
+uint32_t fake_device_cnt(struct fake_device *device)
+{
+	uint32_t cnt;
+
+	pthread_mutex_lock(&device->lock);
+	cnt = device->pinned;
+	pthread_mutex_unlock(&device->lock);
+	return cnt;
 }
 
 bool fake_device_reaches(struct fake_device *device, uint64_t handle, const void *addr,
