@@ -129,7 +129,7 @@ static int engine_mr_give_key(struct engine_mr *mr, const struct fi_mr_attr *att
 	return 0;
 }
 
-/* What all regions in the same place of the pool have alike, and what is so where one was freed. */
+/* The fields that a freed region leaves as the next one in its place of the pool needs them. */
 static void engine_mr_place(struct engine_mr *mr, struct engine_domain *domain)
 {
 	mr->fid.fid.fclass = FI_CLASS_MR;

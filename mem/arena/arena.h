@@ -98,7 +98,7 @@ int arena_purge(struct arena *arena, void *addr, size_t len);
 
 /*
  * A user of the arena's pages beyond loads and stores by their address: a wire that has registered
- * them with a device, or peers that store to them. Belongs to the caller, until arena_unwatch().
+ * them with a device. Belongs to the caller, until arena_unwatch().
  *
  * revoke - give up every use of a range, which is about to lose its pages
  *	Called on any thread, with the arena's lock held. It takes no longer than 10 ms and calls

@@ -11,7 +11,7 @@
 #include "arena.h"
 
 /*
- * keeper_init - make the keeper of an arena, which has none yet, and read FI_MEM_DECAY
+ * keeper_init - prepare the keeper of an arena, whose thread begins when something is kept, and read FI_MEM_DECAY
  * The thread runs the code of the caller's library, which is not to be unloaded.
  */
 void keeper_init(struct arena *arena);

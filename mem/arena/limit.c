@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Limits of memory, read from /proc and /sys/fs/cgroup. Called when the heap starts, and by the keeper's
+ * Limits of memory, read from /proc and /sys/fs/cgroup when an arena and a heap start, and by the keeper's
  * thread (keeper.h).
  */
 #define _GNU_SOURCE

@@ -14,7 +14,7 @@
 
 #define SAMPLE_COMMAND_MAX 64
 
-/* More arenas than a process has; and addresses of one, as the process says. */
+/* Ranges of arenas that are read of one process at most. */
 #define SAMPLE_ARENAS 16
 
 struct sample_range {
