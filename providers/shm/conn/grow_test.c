@@ -321,12 +321,17 @@ static void fastest_stores_are_found_and_found_again(void **state)
 {
 	static const enum pshm_store fastest[] = { PSHM_STREAMING, PSHM_PLAIN, PSHM_WHOLE,
 						   PSHM_STREAMING, PSHM_WHOLE, PSHM_PLAIN };
+	uint64_t until;
 
 	for (size_t i = 0; i < sizeof(fastest) / sizeof(fastest[0]); i++) {
 		uint32_t ns[PSHM_STORES] = { 50000, 50000, 50000 };
 
 		ns[fastest[i]] = 300;
-		probes_answered(ns);
+		/* what the stores themselves take is measured, and may be interrupted */
+		until = platform_now_ns() + 20000000000u;
+		do
+			probes_answered(ns);
+		while (at(&a)->stores.kind != fastest[i] && platform_now_ns() < until);
 		assert_int_equal(at(&a)->stores.kind, fastest[i]);
 	}
 }
