@@ -108,6 +108,8 @@ static int use_a_region(void)
 static void *register_slowly(void *arg)
 {
 	assert_int_equal(use_a_region(), 0);
+	/* ThreadSanitizer's child would call a thread that has ended a leak */
+	wait_for(&forked);
 	return NULL;
 }
 

@@ -227,8 +227,11 @@ void engine_domain_idle(struct engine_domain *domain)
 		return;
 	}
 	ns = engine_domain_yield(domain);
-	if (ns >= ENGINE_YIELD_SOME_NS)
-		moved = engine_domain_round(domain) | engine_domain_stored(domain);
+	if (ns >= ENGINE_YIELD_SOME_NS) {
+		bool stored = engine_domain_stored(domain);
+
+		moved = engine_domain_round(domain) || stored;
+	}
 	domain->yield_after = engine_yield_after(domain->yield_after, ns, moved);
 	/*
 	 * A peer on another core sends while a yield takes its time too, and each message would wait for
