@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "descriptor.h"
@@ -27,7 +28,12 @@ void sys_descriptor_close(int fd)
 	int before = errno;
 
 #ifdef __SANITIZE_THREAD__
-	close(fd); /* ThreadSanitizer, which saw it opened, is to see this too */
+	int state;
+
+	/* ThreadSanitizer, which saw it opened, is to see this too */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	close(fd);
+	pthread_setcancelstate(state, NULL);
 #else
 	syscall(SYS_close, fd);
 #endif
