@@ -220,25 +220,37 @@ CORE_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level l
 		prov, level, subsys, filter_flags(prov), showtime);
 }
 
+/* Captures a message, if it is to be. Returns whether it is printed too: it may be enabled for the capture alone. */
+static bool is_to_be_printed(const struct fi_provider *prov, enum fi_log_level level,
+			     enum fi_log_subsys subsys, const char *msg)
+{
+	if (!is_captured(prov, level))
+		return true;
+	capture_append(capture_open, msg);
+	return !capture_open->silent && is_enabled(prov, level, subsys);
+}
+
+/*
+ * Callers hold locks, and stdio and a program's own logger are cancellation points: a thread that ended
+ * in one would leave them locked for good.
+ */
 CORE_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
 			enum fi_log_subsys subsys, const char *func, int line, const char *fmt,
 			...)
 {
 	char msg[MESSAGE_MAX];
 	va_list args;
+	int cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	va_start(args, fmt);
 	vsnprintf(msg, sizeof(msg), fmt, args);
 	va_end(args);
 
-	if (is_captured(prov, level)) {
-		capture_append(capture_open, msg);
-		/* The message may be enabled only because of the capture. */
-		if (capture_open->silent || !is_enabled(prov, level, subsys))
-			return;
-	}
-	atomic_load_explicit(&sink.log, memory_order_acquire)(prov ? prov : &core_provider,
-							      level, subsys, func, line, msg);
+	if (is_to_be_printed(prov, level, subsys, msg))
+		atomic_load_explicit(&sink.log, memory_order_acquire)(
+			prov ? prov : &core_provider, level, subsys, func, line, msg);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 bool log_is_wanted(void)

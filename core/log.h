@@ -2,7 +2,7 @@
 /*
  * The log: fi_log, fi_log_enabled and fi_log_ready; an imported logger, which replaces the lines on stderr;
  * and captures, with which fi_getinfo collects the reason of a provider's refusal. Any thread; logging takes
- * no lock.
+ * no lock, and is no cancellation point.
  */
 #ifndef WEFT_CORE_LOG_H
 #define WEFT_CORE_LOG_H
