@@ -433,6 +433,18 @@ static void init_subsys(void)
 	name_filter_fini(&filter);
 }
 
+/* Returns a descriptor, which is that of no standard stream: what a program prints is no part of the log. */
+static int above_streams(int fd)
+{
+	int above;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(fd);
+	return above;
+}
+
 /* Creates the log file; an existing file is never written to. Returns NULL for stderr. */
 static FILE *location_open(const char *where, mode_t mode)
 {
@@ -449,7 +461,7 @@ static FILE *location_open(const char *where, mode_t mode)
 		snprintf(path, sizeof(path), "%s/ofi_%d.log", where, (int)getpid());
 	else
 		snprintf(path, sizeof(path), "%s", where);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	fd = above_streams(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
 	file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!file) {
 		FI_WARN(&core_provider, FI_LOG_CORE,

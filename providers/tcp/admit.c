@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include "descriptor.h"
 #include "tcp.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
@@ -283,7 +284,8 @@ void tcp_accept(struct tcp_port *port)
 			tcp_port_rest(port, now);
 			return;
 		}
-		fd = accept4(port->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		fd = sys_descriptor_keep(
+			accept4(port->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 			       errno == ENOMEM)) {
 			tcp_starved(port->hub, "accept a peer's connection", errno);

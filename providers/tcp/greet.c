@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include "descriptor.h"
 #include "tcp.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
@@ -51,8 +52,8 @@ static int lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
 	struct tcp_wire *wire = tcp_wire_of(conn);
 	int err;
 
-	lane->fd = socket(conn->remote.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			  0);
+	lane->fd = sys_descriptor_keep(socket(conn->remote.sa.sa_family,
+					      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (lane->fd < 0)
 		return connect_error(wire, errno);
 	tcp_set_connecting(lane->fd, &conn->remote);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include "descriptor.h"
 #include "tcp.h"
 #include "tcp_bell.h"
 #include "tcp_greet.h"
@@ -74,7 +75,7 @@ static struct tcp_hub *hub_create(const void *domain, int *err)
 	list_init(&hub->wires);
 	list_init(&hub->ports);
 	list_init(&hub->dead_guests);
-	hub->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	hub->epoll_fd = sys_descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 	if (hub->epoll_fd < 0) {
 		*err = -errno;
 		goto err_free;
@@ -220,7 +221,8 @@ static int listen_at(struct tcp_hub *hub, struct tcp_lane *lane, const union tcp
 {
 	int one = 1, err;
 
-	lane->fd = socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	lane->fd = sys_descriptor_keep(
+		socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (lane->fd < 0)
 		return -errno;
 	tcp_set_listening(hub, lane->fd);
