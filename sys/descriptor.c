@@ -23,6 +23,11 @@ ssize_t sys_descriptor_read_at(int fd, void *buf, size_t len, off_t at)
 	return syscall(SYS_pread64, fd, buf, len, at);
 }
 
+ssize_t sys_descriptor_write(int fd, const void *buf, size_t len)
+{
+	return syscall(SYS_write, fd, buf, len);
+}
+
 void sys_descriptor_close(int fd)
 {
 	int before = errno;

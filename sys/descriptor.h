@@ -3,7 +3,7 @@
  * Descriptors that a program does not know of.
  *
  * malloc(), free() and fork() of a program may come here with locks held, and are no cancellation points. open(),
- * read(), pread() and close() of the C library are: a thread that is to be cancelled would end in them, and
+ * read(), pread(), write() and close() of the C library are: a thread that is to be cancelled would end in them, and
  * nobody would ever get the locks. What mem/ does with descriptors it does by these, which make the
  * system calls themselves. They return what those do, and set errno. Any thread; no state.
  */
@@ -33,6 +33,9 @@ int sys_descriptor_open(const char *path, int flags);
 /* sys_descriptor_read - as read(2); sys_descriptor_read_at - as pread(2) */
 ssize_t sys_descriptor_read(int fd, void *buf, size_t len);
 ssize_t sys_descriptor_read_at(int fd, void *buf, size_t len, off_t at);
+
+/* sys_descriptor_write - as write(2) */
+ssize_t sys_descriptor_write(int fd, const void *buf, size_t len);
 
 /* sys_descriptor_close - as close(2); errno is as it was */
 void sys_descriptor_close(int fd);

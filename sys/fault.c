@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 
 #define ENTRY_MAX 64 /* bytes of one entry of the environment */
@@ -137,6 +139,16 @@ static bool parse_entry(char *entry)
 	return false;
 }
 
+/* Callers may hold locks: stdio has cancellation points. */
+static void say_unknown(const char *entry, size_t len)
+{
+	char line[2 * ENTRY_MAX];
+	int n = snprintf(line, sizeof(line), "weft: no such fault: %.*s\n",
+			 (int)(len < ENTRY_MAX ? len : ENTRY_MAX), entry);
+
+	sys_descriptor_write(STDERR_FILENO, line, (size_t)n);
+}
+
 static int parse(const char *text)
 {
 	bool all = true;
@@ -151,7 +163,7 @@ static int parse(const char *text)
 		if (len && parse_entry(entry)) {
 			cnt++;
 		} else if (len) {
-			fprintf(stderr, "weft: no such fault: %.*s\n", (int)len, text);
+			say_unknown(text, len);
 			all = false;
 		}
 		text += len;

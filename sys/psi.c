@@ -25,7 +25,7 @@ int sys_psi_open(const char *path)
 	if (fd < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(triggers) / sizeof(*triggers); i++)
-		if (write(fd, triggers[i], strlen(triggers[i]) + 1) >= 0)
+		if (sys_descriptor_write(fd, triggers[i], strlen(triggers[i]) + 1) >= 0)
 			return fd;
 	err = errno;
 	sys_descriptor_close(fd);

@@ -11,6 +11,7 @@
  */
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "leave.h"
 #include "ranges.h"
 #include "reserve.h"
@@ -277,8 +278,7 @@ static void say_lost(void)
 		"weft: the child of this fork lacks memory of its parent, and an access ends it: "
 		"fork() needs /proc, a descriptor, and address space (docs/mem.md)\n";
 
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		return;
+	sys_descriptor_write(STDERR_FILENO, text, sizeof(text) - 1);
 }
 
 void arena_fork_child_locked(struct arena *arena)
