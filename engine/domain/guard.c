@@ -5,8 +5,6 @@
 #include <rdma/fi_errno.h>
 #include "guard.h"
 
-/* Time after which a store is visible to all cores; a thousand times what it takes */
-#define SETTLE_NS 10000000u
 /*
  * Attempts before a call blocks on the lock, a few us: the domain's thread gives it up within a
  * round
@@ -16,17 +14,14 @@
 /*
  * Without membarrier(2), which the process has forbidden since the domain was opened, time takes
  * its place: a data call that has not seen the claim has set domain->inside, and the store is
- * visible when SETTLE_NS have passed.
+ * visible when platform_settle() returns.
  */
 static void engine_guard_settle(const struct engine_domain *domain, int err)
 {
-	uint64_t end = platform_now_ns() + SETTLE_NS;
-
 	FI_WARN(domain->family->provider, FI_LOG_DOMAIN,
 		"membarrier(2) fails: %s. Calls of the domain take its lock from now on\n",
 		fi_strerror(-err));
-	while (platform_now_ns() < end)
-		platform_yield();
+	platform_settle();
 }
 
 int engine_guard_barrier(const struct engine_domain *domain)

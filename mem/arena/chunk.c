@@ -283,6 +283,13 @@ static int chunk_fd(const struct arena_chunk *chunk)
 	return fd;
 }
 
+void arena_chunks_settle(void)
+{
+	/* B:arena.stored  what peers stored before they saw that it is retired is in the pages now */
+	if (sys_membarrier_all())
+		platform_settle();
+}
+
 int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t len)
 {
 	struct arena_chunk *chunk = &arena->chunks[idx];
@@ -296,8 +303,6 @@ int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t
 	owning.fd = chunk_fd(chunk);
 	if (owning.fd < 0)
 		return owning.fd;
-	/* B:arena.stored  what peers stored before they saw that it is retired is in the pages now */
-	sys_membarrier_all();
 	chunk->split = true;
 	err = sys_reserve_leave(addr, len, owning.fd, &chunk->id, even ? &offset : NULL);
 	if (!err && chunk->kind == ARENA_WRITE)

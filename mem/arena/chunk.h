@@ -214,9 +214,15 @@ int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint3
 void arena_chunk_retire(struct arena *arena, uint32_t idx);
 
 /*
+ * arena_chunks_settle - have the pages of chunks that are retired, and ARENA_WRITE, contain all that peers take for
+ * stored. Where membarrier(2) is forbidden, also since peers rely on it, that takes platform_settle()
+ */
+void arena_chunks_settle(void);
+
+/*
  * arena_chunk_leave - leave a part of a retired chunk to the child of a fork that follows: both processes have
  * its contents, and neither sees what the other one stores from then on; the lock is held
- * Nobody else uses it but peers, whose later stores are not seen.
+ * Nobody else uses it but peers, whose later stores are not seen; what they stored before has settled.
  * Returns 0, also if that was done before; -FI_EBADF: the program has closed the descriptor; or -FI_E*.
  */
 int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t len);

@@ -260,6 +260,32 @@ static void a_range_of_a_device_is_not_cut_off(void **state)
 	assert_int_equal(arena_free(arena, addr), 0);
 }
 
+static int nothing(char *addr)
+{
+	return 0;
+}
+
+/* What peers store to is taken back only once all that they take for stored is there. */
+static void stores_settle_where_barriers_are_forbidden(void **state)
+{
+	void *forked = NULL, *cut = NULL;
+	struct child child;
+	uint64_t start_ns;
+
+	assert_int_equal(arena_alloc(arena, LEN, 1, ARENA_WRITE, &forked, NULL), 0);
+	sys_fault_set(SYS_CALL_MEMBARRIER, FI_EPERM, 0, 0);
+	start_ns = platform_now_ns();
+	child_starts(&child, nothing, forked);
+	assert_true(platform_now_ns() - start_ns >= PLATFORM_SETTLE_NS);
+	assert_int_equal(child_ends(&child), 0);
+	assert_int_equal(arena_alloc(arena, LEN, 1, ARENA_WRITE, &cut, NULL), 0);
+	start_ns = platform_now_ns();
+	assert_int_equal(arena_cut(arena, cut, LEN), 0);
+	assert_true(platform_now_ns() - start_ns >= PLATFORM_SETTLE_NS);
+	assert_int_equal(arena_free(arena, forked), 0);
+	assert_int_equal(arena_free(arena, cut), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +295,7 @@ int main(void)
 			freeing_what_is_held_in_part_takes_nothing_from_a_child, clear),
 		cmocka_unit_test_teardown(a_child_without_a_copy_has_no_arena, clear),
 		cmocka_unit_test_teardown(a_range_of_a_device_is_not_cut_off, clear),
+		cmocka_unit_test_teardown(stores_settle_where_barriers_are_forbidden, clear),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -144,6 +144,8 @@ static int cut_locked(struct arena *arena, uintptr_t at, size_t *len)
 	arena_retire_locked(arena, place.chunk);
 	/* The pages of a device can't be taken away from a peer without taking them away from the device. */
 	err = arena_reclaim_locked(arena, &place, *len);
+	if (!err && arena->chunks[place.chunk].kind == ARENA_WRITE)
+		arena_chunks_settle();
 	if (!err)
 		err = arena_chunk_leave(arena, place.chunk, place.offset, *len);
 	/* also pages without data, which a peer could still give some */
@@ -207,7 +209,7 @@ static int copy_live(struct arena *arena, uint32_t idx, uint64_t at, size_t len)
 	return err;
 }
 
-/* Leaves a chunk to the child, and copies what can't be left. */
+/* Leaves a chunk, which is retired, to the child, and copies what can't be left. */
 static void leave(struct arena *arena, uint32_t idx)
 {
 	struct arena_chunk *chunk = &arena->chunks[idx];
@@ -215,7 +217,6 @@ static void leave(struct arena *arena, uint32_t idx)
 	bool held = false;
 	size_t len;
 
-	arena_retire_locked(arena, idx);
 	if (!arena_reclaim_locked(arena, &place, chunk->len) &&
 	    !arena_chunk_leave(arena, idx, 0, chunk->len))
 		return;
@@ -229,17 +230,31 @@ static void leave(struct arena *arena, uint32_t idx)
 	}
 }
 
-/* The child has nothing of a chunk where nothing is LIVE, and the parent goes on with it. */
+/*
+ * The child has nothing of a chunk where nothing is LIVE, and the parent goes on with it. The pool may have no
+ * pages for copies: a child has none of them.
+ */
+static bool is_for_the_child(const struct arena_chunk *chunk)
+{
+	return !chunk->left && chunk->live && chunk->kind != ARENA_HUGE;
+}
+
 void arena_fork_prepare_locked(struct arena *arena)
 {
+	bool stored_to = false;
+
 	arena_end_all_locked(arena);
 	for (uint32_t i = 0; i < arena->chunk_cnt; i++) {
-		const struct arena_chunk *chunk = &arena->chunks[i];
-
-		/* the pool may have no pages for copies: a child has none of them */
-		if (!chunk->left && chunk->live && chunk->kind != ARENA_HUGE)
-			leave(arena, i);
+		if (!is_for_the_child(&arena->chunks[i]))
+			continue;
+		arena_retire_locked(arena, i);
+		stored_to |= arena->chunks[i].kind == ARENA_WRITE;
 	}
+	if (stored_to)
+		arena_chunks_settle();
+	for (uint32_t i = 0; i < arena->chunk_cnt; i++)
+		if (is_for_the_child(&arena->chunks[i]))
+			leave(arena, i);
 	sys_snapshot_shut(&snapshot);
 }
 

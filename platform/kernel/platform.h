@@ -106,6 +106,21 @@ void platform_yield(void);
 int platform_membarrier_open(void);
 int platform_membarrier(void);
 
+/*
+ * platform_settle - wait until what others have stored so far is visible here, and what was stored here to them
+ * In the place of a barrier on their cores where that is forbidden: a thousand times what a core takes to
+ * write out what it has stored.
+ */
+#define PLATFORM_SETTLE_NS 10000000u
+
+static inline void platform_settle(void)
+{
+	uint64_t end = platform_now_ns() + PLATFORM_SETTLE_NS;
+
+	while (platform_now_ns() < end)
+		platform_yield();
+}
+
 /* platform_thread_self - returns 0: threads are not told apart */
 static inline uintptr_t platform_thread_self(void)
 {
