@@ -20,7 +20,7 @@ static struct grain *least_recent_locked(struct mem_pins *pins)
 							  memory_order_relaxed);
 
 		list_remove(&grain->link);
-		if ((i >= cnt || !(word & WORD_RECENT)) && grain_end(grain, pins->holds))
+		if ((i >= cnt || !(word & WORD_RECENT)) && grain_end(grain, &pins->barriers))
 			return grain;
 		list_add_tail(&pins->recent, &grain->link);
 	}
@@ -61,7 +61,7 @@ static bool own_in_use_locked(const struct mem_pins *pins, uintptr_t addr, size_
  * Returns true if grains of a range have neither users nor holders: those that are registered are
  * ending then. The lock is held.
  */
-static bool grains_ending_locked(const struct mem_pins *pins, uint64_t first, uint64_t last)
+static bool grains_ending_locked(struct mem_pins *pins, uint64_t first, uint64_t last)
 {
 	bool ending = false, free = true;
 	struct grain *grain;
@@ -73,11 +73,9 @@ static bool grains_ending_locked(const struct mem_pins *pins, uint64_t first, ui
 		free = !grain_is_held(grain) && grain_ending(grain);
 		ending |= free && grain_is_ending(grain);
 	}
-	if (!free || !ending || !pins->holds)
+	if (!free || !ending)
 		return free;
-	/* F:grain.end  the words before the counts of holders; pairs F:grain.hold */
-	if (platform_membarrier())
-		return false;
+	grain_barrier(&pins->barriers);
 	for (uint64_t i = first; free && i <= last; i++) {
 		grain = grain_at(pins, i);
 		free = !grain || !grain_is_held(grain);

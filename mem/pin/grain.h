@@ -19,6 +19,10 @@
  * WORD_ENDING, has every core of the process execute a barrier (membarrier(2)), and then reads the
  * count. A holder that was added before the barrier is counted; one that is added after it finds
  * the word not ready.
+ *
+ * Where there is no such barrier, holders make one of their own. It may be forbidden after it was used
+ * (seccomp(2)): who finds that out first says so, and waits for long enough that all who have not
+ * seen it are counted.
  */
 #ifndef WEFT_MEM_GRAIN_H
 #define WEFT_MEM_GRAIN_H
@@ -79,14 +83,23 @@ static inline void grain_unhold(struct grain *grain)
 	atomic_store_explicit(&grain->held, held - 1, memory_order_release);
 }
 
-/* Adds a holder to a grain that is ready; one thread at a time. Returns false if it is not ready. */
-static inline bool grain_hold(struct grain *grain)
+/*
+ * Adds a holder to a grain that is ready; one thread at a time. Returns false if it is not ready.
+ * @barriers: what ends a registration has this core execute a barrier
+ */
+static inline bool grain_hold(struct grain *grain, const _Atomic bool *barriers)
 {
 	uint64_t word;
 
 	grain_hold_more(grain);
-	/* F:grain.hold  compiler only: the count before the load of word; pairs F:grain.end */
+	/*
+	 * F:grain.hold  compiler only: the count before the loads of barriers and word; pairs F:grain.end,
+	 * F:grain.settle
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(!atomic_load_explicit(barriers, memory_order_relaxed), 0))
+		/* F:grain.fence  the count before the load of word; pairs F:grain.fence */
+		platform_fence();
 	/* A:grain.ready  the handle, and what the device holds; pairs R:grain.ready */
 	word = atomic_load_explicit(&grain->word, memory_order_acquire);
 	if (__builtin_expect(!(word & WORD_READY), 0)) {
@@ -142,18 +155,33 @@ static inline bool grain_is_held(struct grain *grain)
 	return atomic_load_explicit(&grain->held, memory_order_acquire) != 0;
 }
 
+/* Has all holders counted, or see what the words are now. The lock is held. */
+static inline void grain_barrier(_Atomic bool *barriers)
+{
+	if (!atomic_load_explicit(barriers, memory_order_relaxed)) {
+		/* F:grain.fence  the words before the counts of holders; pairs F:grain.fence */
+		platform_fence();
+		return;
+	}
+	/* F:grain.end  the words before the counts of holders; pairs F:grain.hold */
+	if (!platform_membarrier())
+		return;
+	atomic_store_explicit(barriers, false, memory_order_relaxed);
+	/* F:grain.settle  barriers and the words before the counts of holders; pairs F:grain.hold */
+	platform_settle();
+}
+
 /*
  * Ends the registration of a grain without users and holders: its word is 0. Returns false if it has
- * some, or none can be told. The lock is held.
- * @holds: there may be holders
+ * some. The lock is held.
  */
-static inline bool grain_end(struct grain *grain, bool holds)
+static inline bool grain_end(struct grain *grain, _Atomic bool *barriers)
 {
 	/* A holder that is seen without a barrier spares it. */
 	if (grain_is_held(grain) || !grain_ending(grain))
 		return false;
-	/* F:grain.end  the word before the count of holders; pairs F:grain.hold */
-	if (holds && (platform_membarrier() || grain_is_held(grain))) {
+	grain_barrier(barriers);
+	if (grain_is_held(grain)) {
 		grain_stay(grain);
 		return false;
 	}

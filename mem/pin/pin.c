@@ -235,7 +235,7 @@ static HOT int grain_get_held(struct mem_pins *pins, struct arena *arena, uint64
 {
 	struct grain *grain = grain_at(pins, index);
 
-	return likely(grain && grain_hold(grain)) ? 0 : grain_get_then_hold(pins, arena, index);
+	return likely(grain && grain_hold(grain, &pins->barriers)) ? 0 : grain_get_then_hold(pins, arena, index);
 }
 
 /* Registers a range of the arena by grains. Returns 0 or -FI_E*: nothing is held. */
@@ -373,8 +373,7 @@ int mem_pins_get(struct mem_pins *pins, const void *addr, size_t len, uint64_t a
 int mem_pins_hold(struct mem_pins *pins, const void *addr, size_t len, uint64_t access,
 		  struct mem_pin_ref *ref)
 {
-	return likely(pins->holds) ? pins_get(pins, addr, len, access, true, ref)
-				   : mem_pins_get(pins, addr, len, access, ref);
+	return pins_get(pins, addr, len, access, true, ref);
 }
 
 static void pins_put_own(struct mem_pins *pins, const struct mem_pin_ref *ref)
@@ -397,10 +396,10 @@ void mem_pins_put(struct mem_pins *pins, const struct mem_pin_ref *ref)
 
 void mem_pins_unhold(struct mem_pins *pins, const struct mem_pin_ref *ref)
 {
-	if (likely(!ref->own && pins->holds))
+	if (likely(!ref->own))
 		grains_put(pins, ref->first, ref->cnt, true);
 	else
-		mem_pins_put(pins, ref);
+		pins_put_own(pins, ref);
 }
 
 uint64_t mem_pins_handle(const struct mem_pins *pins, const struct mem_pin_ref *ref,
@@ -446,7 +445,7 @@ int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 	pins->part_shift = ARENA_SLOT_SHIFT - pins->grain_shift;
 	pins->part_mask = (1u << pins->part_shift) - 1;
 	pins->watcher.revoke = mem_pins_revoke;
-	pins->holds = !platform_membarrier_open();
+	atomic_init(&pins->barriers, !platform_membarrier_open());
 	platform_lock_init(&pins->pin_lock);
 	platform_lock_init(&pins->lock);
 	list_init(&pins->recent);

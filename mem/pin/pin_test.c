@@ -321,10 +321,10 @@ static void *wait_for_lock(void *arg)
 	return NULL;
 }
 
-/* Where membarrier(2) was allowed at first, what ends a registration can't tell that nobody holds it. */
-static void without_a_barrier_registrations_stay(void **state)
+/* Where membarrier(2) was allowed at first, what ends a registration does without, and holders are seen still. */
+static void barriers_may_be_forbidden_later(void **state)
 {
-	struct mem_pin_ref ref = get(at(0), 8), other;
+	struct mem_pin_ref ref = get(at(0), 8), held;
 	pthread_t thread;
 
 	mem_pins_put(pins, &ref);
@@ -332,12 +332,21 @@ static void without_a_barrier_registrations_stay(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_lock, NULL), 0);
 	platform_unlock(&own->lock); /* from now on the process has had another thread */
 	pthread_join(thread, NULL);
+	assert_int_equal(mem_pins_hold(pins, at(GRAIN), 8, LOCAL, &held), 0);
 	sys_fault_set(SYS_CALL_MEMBARRIER, EPERM, 0, 0);
-	assert_int_equal(revoke(0, GRAIN), -FI_EBUSY);
-	device.room = GRAIN;
-	assert_int_equal(mem_pins_get(pins, at(GRAIN), GRAIN, LOCAL, &other), -FI_ENOMEM);
-	sys_fault_clear();
+	assert_int_equal(revoke(0, 2 * GRAIN), -FI_EBUSY);
 	assert_int_equal(revoke(0, GRAIN), 0);
+	mem_pins_unhold(pins, &held);
+	/* what is held from now on, too */
+	assert_int_equal(mem_pins_hold(pins, at(GRAIN), 8, LOCAL, &held), 0);
+	device.room = GRAIN;
+	assert_int_equal(mem_pins_get(pins, at(0), 8192, LOCAL, &ref), -FI_ENOMEM);
+	mem_pins_unhold(pins, &held);
+	ref = get(at(0), 8192);
+	mem_pins_put(pins, &ref);
+	sys_fault_clear();
+	assert_int_equal(revoke(0, 2 * GRAIN), 0);
+	assert_int_equal(device.pinned, 0);
 }
 
 static _Atomic bool taking;
@@ -446,7 +455,7 @@ int main(void)
 		TEST(the_errors_of_a_device_are_passed_on),
 		TEST(what_the_arena_takes_is_given_up_unless_it_is_used),
 		TEST(what_is_held_is_in_use),
-		TEST(without_a_barrier_registrations_stay),
+		TEST(barriers_may_be_forbidden_later),
 		TEST(a_grain_is_registered_again_after_its_pages_went),
 		TEST(an_arena_may_start_later),
 		TEST(grains_are_smaller_where_little_may_be_locked),

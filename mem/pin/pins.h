@@ -52,8 +52,8 @@ struct mem_pins {
 	/* struct mem_pin_own */
 	struct list own;
 	bool spent;
-	/* there are barriers: holders are counted apart (grain.h) */
-	bool holds;
+	/* what ends a registration has other cores execute a barrier: holders make none (grain.h) */
+	_Atomic bool barriers;
 	struct mem_pins_stats stats;
 	/* where tools see stats, or NULL */
 	struct weft_mem_part *part;
