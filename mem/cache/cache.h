@@ -114,7 +114,7 @@ void mem_cache_destroy(struct mem_cache *cache);
  *
  * A hit takes one system call. If the device has no room, registrations that are not in use make some.
  * Returns 0; -FI_EINVAL: the range is empty or wraps around; -FI_EOPBADSTATE in the child of a fork; or an
- * error of pin(): -FI_EFAULT where memory is not mapped, or not for this access, -FI_ENOMEM.
+ * error of pin(): -FI_EFAULT where memory is not mapped, or not for this access, -FI_ENOMEM, -FI_ENOSPC.
  */
 int mem_cache_get(struct mem_cache *cache, void *addr, size_t len, uint64_t access,
 		  struct mem_cache_ref *ref);

@@ -132,7 +132,7 @@ static void get_or_put(struct model *m, uint32_t first, uint32_t end)
 	m->changed = false;
 	ret = mem_cache_get(m->cache, addr, len, 1u << below(m, 2), &m->refs[slot]);
 	if (ret) {
-		assert_int_equal(ret, -FI_ENOMEM);
+		assert_int_equal(ret, -FI_ENOSPC);
 		return;
 	}
 	m->held[slot] = true;

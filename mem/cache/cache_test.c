@@ -196,7 +196,7 @@ static void a_device_without_room_gets_some(void **state)
 	more = get(4, 1);
 	assert_int_equal(stats().evictions, 1);
 	assert_int_equal(mem_cache_get(cache, watch.area + 6 * watch.page, 1, SEND, &more),
-			 -FI_ENOMEM);
+			 -FI_ENOSPC);
 	mem_cache_put(cache, &held);
 	mem_cache_put(cache, &more);
 	touch(6, 1);

@@ -170,7 +170,7 @@ static int pin(struct mem_cache *cache, void *addr, size_t len, uint64_t access,
 
 	do {
 		ret = cache->ops->pin(cache->device, addr, len, access, handle);
-	} while (ret == -FI_ENOMEM && mem_cache_give(cache));
+	} while ((ret == -FI_ENOMEM || ret == -FI_ENOSPC) && mem_cache_give(cache));
 	return ret;
 }
 

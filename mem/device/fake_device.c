@@ -29,18 +29,17 @@ static uint32_t *look(const struct fake_device *device, uintptr_t addr, size_t l
 	return seen;
 }
 
-static bool is_full(const struct fake_device *device, size_t len)
+static int shortage(const struct fake_device *device, size_t len)
 {
-	return device->pinned == (device->table ? device->table : FAKE_PINS - 1) ||
-	       (device->room && len > device->room - device->pinned_len);
+	if (device->pinned == (device->table ? device->table : FAKE_PINS - 1))
+		return -FI_ENOSPC;
+	return device->room && len > device->room - device->pinned_len ? -FI_ENOMEM : 0;
 }
 
 static int refusal(struct fake_device *device, size_t len)
 {
-	int err = device->refuse;
+	int err = device->refuse ? device->refuse : shortage(device, len);
 
-	if (!err && is_full(device, len))
-		err = -FI_ENOMEM;
 	device->refused += err != 0;
 	return err;
 }

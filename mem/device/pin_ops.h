@@ -13,8 +13,9 @@ struct mem_pin_ops {
 	/*
 	 * pin - make [@addr, @addr + @len) reachable for the device
 	 * @access: FI_SEND, FI_RECV, FI_READ, ... FI_REMOTE_WRITE
-	 * Returns 0 and @handle; -FI_ENOMEM: memlock or the device's table is spent; or another
-	 * -FI_E*.
+	 * Returns 0 and @handle; -FI_ENOMEM: what the process may lock, or the host has, is spent: what other
+	 * devices have registered may be given up for it; -FI_ENOSPC: the device's own table is
+	 * full; or another -FI_E*.
 	 */
 	int (*pin)(void *device, void *addr, size_t len, uint64_t access, uint64_t *handle);
 	/* unpin - nothing uses the handle any more. Never fails */

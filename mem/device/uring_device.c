@@ -19,7 +19,7 @@ static int update(struct uring_device *device, uint64_t handle, void *addr, size
 static int uring_pin(void *arg, void *addr, size_t len, uint64_t access, uint64_t *handle)
 {
 	struct uring_device *device = arg;
-	int err = -FI_ENOMEM;
+	int err = -FI_ENOSPC;
 	uint32_t place = 0;
 
 	if (len > LEN_MAX)

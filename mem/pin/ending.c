@@ -7,24 +7,48 @@
 #include "pins.h"
 
 /*
- * Returns a grain without users, not ready any more, or NULL. In a first round those that were used
- * lately are spared. The lock is held.
+ * Returns the grain that was used least recently of those without users and holders, or NULL. What was used since
+ * it was looked at last counts as used now. The lock is held.
  */
-static struct grain *least_recent_locked(struct mem_pins *pins)
+static struct grain *oldest_locked(struct mem_pins *pins)
 {
-	uint64_t cnt = pins->stats.grains;
+	uint64_t cnt = pins->stats.grains, now = 0;
 
 	for (uint64_t i = 0; i < 2 * cnt; i++) {
 		struct grain *grain = container_of(pins->recent.next, struct grain, link);
 		uint64_t word = atomic_fetch_and_explicit(&grain->word, ~WORD_RECENT,
 							  memory_order_relaxed);
 
-		list_remove(&grain->link);
-		if ((i >= cnt || !(word & WORD_RECENT)) && grain_end(grain, &pins->barriers))
+		if (!(word & (WORD_RECENT | WORD_USERS)) && !grain_is_held(grain))
 			return grain;
+		now = now ? now : platform_now_ns();
+		grain->used_ns = now;
+		list_remove(&grain->link);
 		list_add_tail(&pins->recent, &grain->link);
 	}
 	return NULL;
+}
+
+bool mem_pins_oldest(struct mem_pins *pins, uint64_t *used_ns)
+{
+	struct grain *grain;
+
+	platform_lock(&pins->lock);
+	grain = oldest_locked(pins);
+	if (grain)
+		*used_ns = grain->used_ns;
+	platform_unlock(&pins->lock);
+	return grain != NULL;
+}
+
+/* Ends the registration of the first that can be: one that is used meanwhile counts as used then. */
+static struct grain *end_oldest_locked(struct mem_pins *pins)
+{
+	struct grain *grain;
+
+	while ((grain = oldest_locked(pins)) && !grain_end(grain, &pins->barriers))
+		;
+	return grain;
 }
 
 bool mem_pins_evict(struct mem_pins *pins)
@@ -33,17 +57,23 @@ bool mem_pins_evict(struct mem_pins *pins)
 	uint64_t handle = 0;
 
 	platform_lock(&pins->lock);
-	grain = least_recent_locked(pins);
+	grain = end_oldest_locked(pins);
 	if (grain) {
+		list_remove(&grain->link);
 		handle = grain->handle;
+		pins->giving++;
 		pins->stats.grains--;
 		pins->stats.evicted++;
 		mem_pins_show_locked(pins);
 	}
 	platform_unlock(&pins->lock);
-	if (grain)
-		pins->config.ops->unpin(pins->config.device, handle);
-	return grain != NULL;
+	if (!grain)
+		return false;
+	pins->config.ops->unpin(pins->config.device, handle);
+	platform_lock(&pins->lock);
+	pins->giving--;
+	platform_unlock(&pins->lock);
+	return true;
 }
 
 /* Does a range by itself use this? The lock is held. */

@@ -7,7 +7,8 @@
  *	0		not registered
  *	WORD_BARRED	not registered, and the arena may be taking pages of it away
  *	WORD_PINNING	a thread that holds pin_lock registers it
- *	WORD_READY	registered; the low half counts its users, WORD_RECENT: there were some lately
+ *	WORD_READY	registered; the low half counts its users, WORD_RECENT: there were some since that
+ *			was looked at
  *	WORD_ENDING	registered; a thread with the lock looks whether it has holders, and begins
  *			none: it is ready again, or not registered, before the lock is released
  *
@@ -43,6 +44,8 @@ struct grain {
 	uint64_t handle;
 	/* its holders; R:grain.held */
 	_Atomic uint32_t held;
+	/* when it was registered, or found to have been used; with the lock */
+	uint64_t used_ns;
 	/* in pins->recent, while ready */
 	struct list link;
 };

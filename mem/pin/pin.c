@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Grains and ranges that are registered with a device: see pin.h. Any thread. What ends a registration
- * is in ending.c.
+ * is in ending.c, and which one where there is no room for another in room.c.
  *
  * The arena takes pages away under its own lock, after all watchers have agreed. A grain that was
  * registered again between the two would keep the old pages. So it is barred from the agreement
@@ -19,41 +19,6 @@
 #define HOT inline __attribute__((always_inline))
 /* Grains for which there is room at least within the limit of locked memory. */
 #define GRAINS_LEAST 8u
-
-/*
- * Protects the list of all; held during a fork. Nothing is allocated or called while it is held, so that fork,
- * which takes malloc's locks after it, waits for nobody who holds those.
- */
-static struct platform_lock all_lock = { PTHREAD_MUTEX_INITIALIZER };
-static struct list all_pins = { &all_pins, &all_pins };
-
-static void fork_prepare(void)
-{
-	platform_lock(&all_lock);
-}
-
-static void fork_parent(void)
-{
-	platform_unlock(&all_lock);
-}
-
-static void fork_child(void)
-{
-	struct mem_pins *pins;
-
-	list_for_each_entry(pins, &all_pins, all) {
-		pins->child = true;
-		/* No address is found to be registered any more. */
-		atomic_store_explicit(&pins->arena, NULL, memory_order_relaxed);
-	}
-	platform_unlock(&all_lock);
-}
-
-static struct platform_fork fork_watcher = {
-	.prepare = fork_prepare,
-	.parent = fork_parent,
-	.child = fork_child,
-};
 
 /* Gives up what a ref has of a range of grains. */
 static HOT void grains_put(const struct mem_pins *pins, uint64_t first, uint64_t cnt, bool hold)
@@ -83,13 +48,6 @@ struct mem_cache *mem_pins_cache(const struct mem_pins *pins)
 {
 	/* A:pins.cache  pairs R:pins.cache */
 	return atomic_load_explicit(&pins->cache, memory_order_acquire);
-}
-
-static bool pins_cache_gives(const struct mem_pins *pins)
-{
-	struct mem_cache *cache = mem_pins_cache(pins);
-
-	return cache && mem_cache_give(cache);
 }
 
 /*
@@ -157,20 +115,20 @@ static int grain_pin(struct mem_pins *pins, struct arena *arena, uint64_t index,
 	do {
 		err = pins->config.ops->pin(pins->config.device, addr, grain_len(pins),
 					    pins->config.access, &handle);
-	} while (err == -FI_ENOMEM && (mem_pins_evict(pins) || pins_cache_gives(pins)));
+	} while (mem_pins_make_room(pins, err));
 	platform_lock(&pins->lock);
 	if (!err) {
 		grain->handle = handle;
+		grain->used_ns = platform_now_ns();
 		list_add_tail(&pins->recent, &grain->link);
 		pins->stats.grains++;
 		pins->stats.pinned++;
 		mem_pins_show_locked(pins);
 	}
 	/* R:grain.ready  the handle before the word; pairs A:grain.ready */
-	atomic_store_explicit(&grain->word, err ? 0 : WORD_READY | WORD_RECENT | 1,
-			      memory_order_release);
+	atomic_store_explicit(&grain->word, err ? 0 : WORD_READY | 1, memory_order_release);
 	platform_unlock(&pins->lock);
-	return err;
+	return err == -FI_ENOSPC ? -FI_ENOMEM : err;
 }
 
 /*
@@ -235,7 +193,9 @@ static HOT int grain_get_held(struct mem_pins *pins, struct arena *arena, uint64
 {
 	struct grain *grain = grain_at(pins, index);
 
-	return likely(grain && grain_hold(grain, &pins->barriers)) ? 0 : grain_get_then_hold(pins, arena, index);
+	return likely(grain && grain_hold(grain, &pins->barriers))
+		       ? 0
+		       : grain_get_then_hold(pins, arena, index);
 }
 
 /* Registers a range of the arena by grains. Returns 0 or -FI_E*: nothing is held. */
@@ -296,10 +256,10 @@ static int own_get(struct mem_pins *pins, uintptr_t addr, size_t len, uint64_t a
 	do {
 		err = mem_cache_get(mem_pins_cache(pins), (void *)addr, len, access,
 				    &own->cached);
-	} while (err == -FI_ENOMEM && mem_pins_evict(pins));
+	} while (mem_pins_make_room(pins, err));
 	if (err) {
 		own_remove(pins, own);
-		return err;
+		return err == -FI_ENOSPC ? -FI_ENOMEM : err;
 	}
 	*ref = (struct mem_pin_ref){ .own = own };
 	return 0;
@@ -453,10 +413,7 @@ int mem_pins_create(const struct mem_pin_config *config, struct mem_pins **out)
 	mem_shown_start();
 	pins->part = mem_part_open(WEFT_MEM_PART_PINS);
 	mem_pins_show_locked(pins);
-	platform_fork_watch(&fork_watcher);
-	platform_lock(&all_lock);
-	list_add_tail(&all_pins, &pins->all);
-	platform_unlock(&all_lock);
+	mem_pins_list(pins);
 	*out = pins;
 	return 0;
 }
@@ -477,9 +434,7 @@ static void unpin_all(struct mem_pins *pins)
 
 void mem_pins_destroy(struct mem_pins *pins)
 {
-	platform_lock(&all_lock);
-	list_remove(&pins->all);
-	platform_unlock(&all_lock);
+	mem_pins_unlist(pins);
 	if (!pins->child)
 		unpin_all(pins);
 	for (uint32_t i = 0; i < ARENA_SLOTS; i++)

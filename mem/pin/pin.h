@@ -4,10 +4,11 @@
  *
  * Memory of the arena is registered in grains: a grain is registered whole when a range that touches
  * it is first asked for, and stays so, also without users. Asking for it again costs an atomic
- * operation, and no lock; a holder, who asks on one thread at a time, pays not even that. What no user holds is given up in two cases: the device has no room for
- * another registration, then the least recently used grain goes first; or the arena is about to take
- * pages of the grain away. So a registration is never stale: the device reaches the pages that the
- * process sees, from get to put.
+ * operation, and no lock; a holder, who asks on one thread at a time, pays not even that. What no user
+ * holds is given up in two cases: there is no room for another registration, then the least recently
+ * used grain goes first, of all the process's devices, or of this one if it is its own table that is full; or
+ * the arena is about to take pages of the grain away. So a registration is never stale: the device
+ * reaches the pages that the process sees, from get to put.
  *
  * A range is asked for from mem/cache if it is not in the arena, or with an access that grains do not
  * have, or if there is no room for its grains.

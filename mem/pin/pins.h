@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a struct mem_pins is, for pin.c, which registers, and ending.c, which ends registrations. Any
- * thread, with the locks that are named here.
+ * What a struct mem_pins is, for pin.c, which registers, ending.c, which ends registrations, and room.c,
+ * which says whose. Any thread, with the locks that are named here.
  */
 #ifndef WEFT_MEM_PINS_H
 #define WEFT_MEM_PINS_H
@@ -22,8 +22,9 @@ struct mem_pin_own {
 
 struct mem_pins {
 	struct mem_pin_config config;
-	/* of all of the process, under their lock in pin.c */
+	/* of all of the process, and threads that give up something of it for others: their lock in room.c */
 	struct list all;
+	uint32_t visitors;
 	/*
 	 * In the child of a fork: the device is the parent's, with all that is registered. No lock is taken
 	 * and no list looked at, since a thread that is gone may have been there.
@@ -49,6 +50,8 @@ struct mem_pins {
 	struct platform_lock lock;
 	/* grains that are ready, the one that is given up first at the head */
 	struct list recent;
+	/* grains that are listed no more, and that the device has still */
+	uint32_t giving;
 	/* struct mem_pin_own */
 	struct list own;
 	bool spent;
@@ -78,7 +81,25 @@ static inline struct grain *grain_at(const struct mem_pins *pins, uint64_t index
 /* mem_pins_show_locked - show tools the statistics after a change; pins->lock is held */
 void mem_pins_show_locked(const struct mem_pins *pins);
 
-/* mem_pins_evict - give up the least recently used grain. Returns false if all are in use */
+/*
+ * mem_pins_list - one of the process's from now on, whose grains others may have given up
+ * mem_pins_unlist - not any more; waits for those who do
+ */
+void mem_pins_list(struct mem_pins *pins);
+void mem_pins_unlist(struct mem_pins *pins);
+
+/*
+ * mem_pins_make_room - give up what was used least recently: of all devices, or of a device whose table is full
+ * @err: of mem_pin_ops.pin
+ * No lock but pin_lock is held. Returns true: another attempt may succeed; false: there is nothing, or @err is
+ * of another kind.
+ */
+bool mem_pins_make_room(struct mem_pins *pins, int err);
+
+/* mem_pins_oldest - when the grain was used that goes first. Returns false if all are in use */
+bool mem_pins_oldest(struct mem_pins *pins, uint64_t *used_ns);
+
+/* mem_pins_evict - give up that grain. Returns false if all are in use */
 bool mem_pins_evict(struct mem_pins *pins);
 
 /* mem_pins_revoke - arena_watcher.revoke: of all of the range, or of none; takes pins->lock */
