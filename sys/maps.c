@@ -22,6 +22,8 @@
  * does not fit: what is asked for is at the beginning of it.
  */
 #define TEXT_LEN 1024u
+/* DEFAULT_MAX_MAP_COUNT of Linux */
+#define MAPS_DEFAULT 65530u
 
 struct walk {
 	uintptr_t base, end;
@@ -270,4 +272,24 @@ int sys_maps_find(const void *addr, struct sys_map *mapping)
 		return ret;
 	ret = sys_maps_each(NULL, SIZE_MAX, see, &search);
 	return ret > 0 ? 0 : ret ? ret : -FI_ENOENT;
+}
+
+uint64_t sys_maps_max(void)
+{
+	int fd = sys_fault(SYS_CALL_OPEN_MAPS)
+			 ? -1
+			 : sys_descriptor_open("/proc/sys/vm/max_map_count", O_RDONLY);
+	char text[32];
+	uint64_t cnt = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return MAPS_DEFAULT;
+	n = sys_descriptor_read(fd, text, sizeof(text) - 1);
+	sys_descriptor_close(fd);
+	if (n > 0) {
+		text[n] = '\0';
+		cnt = strtoull(text, NULL, 10);
+	}
+	return cnt ? cnt : MAPS_DEFAULT;
 }

@@ -44,4 +44,10 @@ int sys_maps_each(const void *addr, size_t len,
  */
 int sys_maps_find(const void *addr, struct sys_map *mapping);
 
+/*
+ * sys_maps_max - returns how many mappings a process may have (vm.max_map_count), or the kernel's own default
+ * where that can't be read
+ */
+uint64_t sys_maps_max(void);
+
 #endif

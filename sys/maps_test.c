@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -275,6 +276,21 @@ static void without_proc_nothing_is_known(void **state)
 	sys_fault_clear();
 }
 
+static void the_kernel_says_how_many_there_may_be(void **state)
+{
+	FILE *file = fopen("/proc/sys/vm/max_map_count", "r");
+	unsigned long long most = 65530;
+
+	if (file) {
+		assert_int_equal(fscanf(file, "%llu", &most), 1);
+		fclose(file);
+	}
+	assert_int_equal(sys_maps_max(), most);
+	sys_fault_set(SYS_CALL_OPEN_MAPS, EACCES, 0, 0);
+	assert_int_equal(sys_maps_max(), 65530);
+	sys_fault_clear();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +306,7 @@ int main(void)
 		cmocka_unit_test(a_mapping_behind_a_thousand_is_found),
 		cmocka_unit_test(the_text_says_the_same),
 		cmocka_unit_test(without_proc_nothing_is_known),
+		cmocka_unit_test(the_kernel_says_how_many_there_may_be),
 	};
 
 	page = (size_t)sysconf(_SC_PAGESIZE);

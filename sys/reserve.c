@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -218,4 +219,14 @@ void *sys_reserve_zero(size_t len)
 		return NULL;
 	IS_LOOKED_INTO(addr, len);
 	return addr;
+}
+
+uint64_t sys_reserve_limit(void)
+{
+	struct rlimit limit;
+
+	if (sys_fault(SYS_CALL_GETRLIMIT) || getrlimit(RLIMIT_AS, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
 }

@@ -85,4 +85,7 @@ int sys_reserve_clear(void *addr, size_t len);
  */
 void *sys_reserve_zero(size_t len);
 
+/* sys_reserve_limit - returns the bytes of addresses that this process may map (RLIMIT_AS); UINT64_MAX: any */
+uint64_t sys_reserve_limit(void);
+
 #endif

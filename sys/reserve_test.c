@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reserved addresses, what is mapped there, and what refusals leave. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -207,6 +209,18 @@ static void what_is_left_is_private_and_as_it_was(void **state)
 	sys_reserve_end(addr, LEN);
 }
 
+static void addresses_have_the_limit_of_the_process(void **state)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+	assert_true(sys_reserve_limit() ==
+		    (limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur));
+	sys_fault_set(SYS_CALL_GETRLIMIT, EPERM, 0, 0);
+	assert_true(sys_reserve_limit() == UINT64_MAX);
+	sys_fault_clear();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +232,7 @@ int main(void)
 		cmocka_unit_test(pages_are_removed_from_one_file_without_a_descriptor),
 		cmocka_unit_test(a_table_is_zero),
 		cmocka_unit_test(what_is_left_is_private_and_as_it_was),
+		cmocka_unit_test(addresses_have_the_limit_of_the_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Mapping a peer's directory and chunks, once in the process. */
 #include <rdma/fi_errno.h>
+#include "chunk.h"
 #include "descriptor.h"
+#include "maps.h"
 #include "memfd.h"
 #include "peer_maps.h"
+#include "reserve.h"
+
+#define PEER_LEN (ARENA_SLOTS * ARENA_SLOT)
 
 /*
  * Protects the list of peers, their references and their chunks'. Rank 3, and nothing is called under it
@@ -11,6 +16,8 @@
  */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list peers = { &peers, &peers };
+/* mappings that this process may have; 0: not known yet */
+static uint64_t maps_max;
 
 static void fork_prepare(void)
 {
@@ -32,6 +39,35 @@ static struct platform_fork fork_watcher = {
 void arena_peers_watch(void)
 {
 	platform_fork_watch(&fork_watcher);
+}
+
+/* Returns what is mapped of a process; NULL: of all. */
+static struct arena_peer_usage usage_locked(const void *process)
+{
+	struct arena_peer_usage usage = { 0 };
+	const struct arena_peer *peer;
+
+	list_for_each_entry(peer, &peers, link) {
+		if (process && peer->id.process != process)
+			continue;
+		usage.len += peer->usage.len;
+		usage.chunks += peer->usage.chunks;
+		usage.directories++;
+	}
+	return usage;
+}
+
+/* Returns 0 if a chunk of so many bytes may be mapped too, or -FI_E2BIG. */
+static int room_locked(const struct arena_peer *peer, uint64_t len)
+{
+	struct arena_peer_usage one = usage_locked(peer->id.process), all = usage_locked(NULL);
+	uint64_t most = sys_reserve_limit() / 4;
+
+	most = most < ARENA_PEERS_LEN ? most : ARENA_PEERS_LEN;
+	maps_max = maps_max ? maps_max : sys_maps_max();
+	if (len > PEER_LEN || one.len > PEER_LEN - len || one.chunks >= maps_max / 16)
+		return -FI_E2BIG;
+	return len > most || all.len > most - len || all.chunks >= maps_max / 4 ? -FI_E2BIG : 0;
 }
 
 static int directory_map(const struct arena_peer_id *id, void **addr)
@@ -72,7 +108,9 @@ static struct arena_peer *find_locked(const struct arena_peer_id *id)
 static int add_locked(struct arena_peer *made, const struct arena_peer_id *id)
 {
 	void *addr;
-	int err = directory_map(id, &addr);
+	int err = usage_locked(id->process).directories < ARENA_PEER_ARENAS
+			  ? directory_map(id, &addr)
+			  : -FI_E2BIG;
 
 	if (err)
 		return err;
@@ -155,6 +193,9 @@ static int entry_map(const struct arena_peer *peer, struct arena_peer_chunk *chu
 	chunk->writable = *(const volatile uint32_t *)&entry->kind == ARENA_WRITE;
 	if (!chunk->len || chunk->len > SIZE_MAX)
 		return -FI_EINVAL;
+	err = room_locked(peer, chunk->len);
+	if (err)
+		return err;
 	opened = entry_open(peer->id.pid, entry, chunk->writable);
 	err = opened < 0 ? opened
 			 : sys_memfd_map(opened, (size_t)chunk->len,
@@ -195,13 +236,18 @@ int arena_peer_map(struct arena_peer *peer, uint32_t idx, uint64_t serial,
 
 	if (!made)
 		return -FI_ENOMEM;
-	*made = (struct arena_peer_chunk){ .refs = 1, .idx = idx, .serial = serial };
+	*made = (struct arena_peer_chunk){
+		.refs = 1, .idx = idx, .peer = peer, .serial = serial
+	};
 	platform_lock(&lock);
 	found = chunk_find_locked(chunks, idx, serial);
 	if (!found)
 		err = entry_map(peer, made);
-	if (!found && !err)
+	if (!found && !err) {
 		list_add_tail(chunks, &made->link);
+		peer->usage.chunks++;
+		peer->usage.len += made->len;
+	}
 	platform_unlock(&lock);
 	if (found || err)
 		platform_free(made);
@@ -218,6 +264,8 @@ void arena_peer_unmap(struct arena_peer_chunk *chunk)
 		return;
 	}
 	list_remove(&chunk->link);
+	chunk->peer->usage.chunks--;
+	chunk->peer->usage.len -= chunk->len;
 	platform_unlock(&lock);
 	sys_memfd_unmap(chunk->addr, chunk->len);
 	platform_free(chunk);

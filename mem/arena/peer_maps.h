@@ -14,6 +14,15 @@
 /* Lists of chunks, by index. */
 #define ARENA_PEER_LISTS 64u
 
+/*
+ * A peer may show anything as its arena, and what it shows costs this process mappings and addresses, of which
+ * it has an end. One process gets no more than an arena needs: ARENA_SLOTS of addresses, and a sixteenth of the
+ * mappings that this process may have (vm.max_map_count), for ARENA_PEER_ARENAS directories. All together get a
+ * quarter of the mappings, and of the addresses (RLIMIT_AS) or ARENA_PEERS_LEN.
+ */
+#define ARENA_PEER_ARENAS 4u
+#define ARENA_PEERS_LEN	  (16ull << 40)
+
 /* Which arena. */
 struct arena_peer_id {
 	/*
@@ -36,6 +45,7 @@ struct arena_peer_chunk {
 	/* readers that hold it */
 	uint32_t refs;
 	uint32_t idx;
+	struct arena_peer *peer;
 	/* of the chunk that is mapped: the entry may be another one's by now */
 	uint64_t serial;
 	char *addr;
@@ -46,6 +56,13 @@ struct arena_peer_chunk {
 	bool writable;
 };
 
+/* What is mapped. */
+struct arena_peer_usage {
+	uint64_t len;
+	uint32_t chunks;
+	uint32_t directories;
+};
+
 struct arena_peer {
 	/* in the list of all */
 	struct list link;
@@ -53,8 +70,9 @@ struct arena_peer {
 	uint32_t refs;
 	struct arena_peer_id id;
 	const struct arena_directory *directory;
-	/* struct arena_peer_chunk */
+	/* struct arena_peer_chunk, and what they are together */
 	struct list chunks[ARENA_PEER_LISTS];
+	struct arena_peer_usage usage;
 };
 
 /*
@@ -65,7 +83,7 @@ void arena_peers_watch(void);
 
 /*
  * arena_peer_get - map the directory of a process, unless that was done
- * Returns 0 and a reference at @peer, or -FI_E* as arena_reader_open().
+ * Returns 0 and a reference at @peer; -FI_E2BIG: the process has shown as many; or -FI_E* as arena_reader_open().
  */
 int arena_peer_get(const struct arena_peer_id *id, struct arena_peer **peer);
 
@@ -83,7 +101,8 @@ static inline uint64_t arena_peer_serial(const struct arena_directory *directory
  * arena_peer_map - map a chunk, unless that was done
  * @idx:    below ARENA_CHUNKS
  * @serial: of the chunk
- * Returns 0 and a reference at @chunk; -FI_EAGAIN: the entry is another chunk's by now; or -FI_E*.
+ * Returns 0 and a reference at @chunk; -FI_EAGAIN: the entry is another chunk's by now; -FI_E2BIG: it would be
+ * more than a process gets, or all of them; or -FI_E*.
  */
 int arena_peer_map(struct arena_peer *peer, uint32_t idx, uint64_t serial,
 		   struct arena_peer_chunk **chunk);

@@ -10,6 +10,13 @@ struct arena_held {
 
 /* Entries that there is room for at first. */
 #define ROOM_MIN 16u
+/*
+ * What one call does: entries that are looked at, and chunks that are mapped, some 10 us each. Who looks for an
+ * address tries few: one chunk has it, and another one if it has just come into the place of the first.
+ */
+#define ENTRIES_AT_ONCE 1024u
+#define MAPS_AT_ONCE	16u
+#define FINDS_AT_ONCE	4u
 
 static uint32_t entry_cnt(const struct arena_reader *reader)
 {
@@ -129,6 +136,26 @@ static int mapping_open(struct arena_reader *reader, uint32_t chunk, uint64_t se
 	return 0;
 }
 
+/* Returns whether another chunk may be mapped in this call. */
+static bool may_try(struct arena_reader *reader)
+{
+	if (!reader->trials || reader->failures == ARENA_READER_FAILURES)
+		return false;
+	reader->trials--;
+	return true;
+}
+
+/* A chunk could not be mapped. */
+static void mapping_fail(struct arena_reader *reader, uint64_t serial, int err,
+			 struct arena_mapping *map)
+{
+	map->serial = serial;
+	/* descriptors and memory may be there later */
+	map->refused = err != -FI_EMFILE && err != -FI_ENOMEM && err != -FI_EAGAIN;
+	reader->failures += map->refused;
+	reader->beyond |= err == -FI_E2BIG || reader->failures == ARENA_READER_FAILURES;
+}
+
 /* Returns the mapping of a chunk that is there now, or NULL. */
 static const struct arena_mapping *mapping_of(struct arena_reader *reader, uint32_t chunk)
 {
@@ -145,18 +172,16 @@ static const struct arena_mapping *mapping_of(struct arena_reader *reader, uint3
 		return map->addr ? map : NULL;
 	if (map->serial != serial)
 		mapping_end(reader, map);
-	if (!serial)
+	if (!serial || !may_try(reader))
 		return NULL;
 	err = mapping_open(reader, chunk, serial, map);
-	if (!err) {
-		if (chunk >= reader->cnt)
-			reader->cnt = chunk + 1;
-		return map;
+	if (err) {
+		mapping_fail(reader, serial, err, map);
+		return NULL;
 	}
-	/* descriptors and memory may be there later */
-	map->serial = serial;
-	map->refused = err != -FI_EMFILE && err != -FI_ENOMEM && err != -FI_EAGAIN;
-	return NULL;
+	if (chunk >= reader->cnt)
+		reader->cnt = chunk + 1;
+	return map;
 }
 
 static bool is_retired(const struct arena_reader *reader, uint32_t chunk)
@@ -187,6 +212,7 @@ static void *mapping_at(const struct arena_reader *reader, const struct arena_ma
 void *arena_reader_at(struct arena_reader *reader, uint32_t chunk, uint64_t offset,
 		      uint64_t len, bool store)
 {
+	reader->trials = 1;
 	return mapping_at(reader, mapping_of(reader, chunk), offset, len, store);
 }
 
@@ -220,6 +246,7 @@ void *arena_reader_find(struct arena_reader *reader, uint64_t addr, uint64_t len
 	uint32_t cnt = entry_cnt(reader);
 	const struct arena_mapping *map = NULL;
 
+	reader->trials = FINDS_AT_ONCE;
 	if (reader->last < cnt)
 		map = mapping_has(reader, reader->last, addr);
 	for (uint32_t i = 0; !map && i < cnt; i++) {
@@ -244,21 +271,34 @@ const void *arena_reader_lent(const struct arena_reader *reader, uint32_t chunk,
 		       : NULL;
 }
 
+/* Maps a chunk, if it has a serial up to that of the pass. */
+static void pass_look(struct arena_reader *reader, struct arena_pass *pass)
+{
+	uint64_t serial = entry_serial(reader, pass->idx);
+
+	if (!serial || serial > pass->until || mapping_of(reader, pass->idx))
+		return;
+	/* a chunk that has been retired keeps no other one waiting: nothing of it will be lent */
+	if (entry_serial(reader, pass->idx) == serial && !is_retired(reader, pass->idx))
+		pass->until = serial - 1;
+}
+
 uint64_t arena_reader_map_until(struct arena_reader *reader, uint64_t serial)
 {
+	struct arena_pass *pass = &reader->pass;
 	uint32_t cnt = entry_cnt(reader);
-	uint64_t until = serial;
 
-	for (uint32_t i = 0; i < cnt; i++) {
-		uint64_t found = entry_serial(reader, i);
-
-		if (!found || found > until || mapping_of(reader, i))
-			continue;
-		/* a chunk that has been retired keeps no other one waiting: nothing of it will be lent */
-		if (entry_serial(reader, i) == found && !is_retired(reader, i))
-			until = found - 1;
+	if (!pass->idx)
+		pass->until = serial;
+	reader->trials = MAPS_AT_ONCE;
+	for (uint32_t i = 0; i < ENTRIES_AT_ONCE && pass->idx < cnt && reader->trials; i++) {
+		pass_look(reader, pass);
+		pass->idx++;
 	}
-	return until;
+	if (pass->idx < cnt)
+		return 0;
+	pass->idx = 0;
+	return pass->until;
 }
 
 void arena_reader_tidy(struct arena_reader *reader)

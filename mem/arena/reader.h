@@ -5,7 +5,8 @@
  * are the process's, one for all readers of that arena (peer_maps.h), so that a reader is small and any number of
  * connections to a process cost what one does. What is mapped is not
  * trusted: a faulty owner can make us read or write other bytes of its own chunks, and nothing else. Loads
- * and stores of a chunk do not fault as long as there is memory.
+ * and stores of a chunk do not fault as long as there is memory. A call maps a few chunks at most, and looks at
+ * a directory once at most; an owner of which ARENA_READER_FAILURES chunks could not be mapped is given up.
  *
  * One thread at a time uses a reader; those of different readers need nothing of each other.
  */
@@ -13,6 +14,8 @@
 #define WEFT_MEM_READER_H
 
 #include "peer_maps.h"
+
+#define ARENA_READER_FAILURES 1024u
 
 /* A chunk that is mapped, until nobody uses it. */
 struct arena_held;
@@ -36,6 +39,14 @@ struct arena_mapping {
 	bool refused;
 };
 
+/* A look at all entries, some in each call. */
+struct arena_pass {
+	/* the next one; 0: it begins */
+	uint32_t idx;
+	/* serial up to which none is missing, of those that were looked at */
+	uint64_t until;
+};
+
 struct arena_reader {
 	/* with a reference; NULL: closed */
 	struct arena_peer *peer;
@@ -49,6 +60,13 @@ struct arena_reader {
 	uint64_t number;
 	/* head.dropped when the mappings were compared with it last */
 	uint32_t dropped;
+	/* chunks that this call may still try to map */
+	uint32_t trials;
+	/* chunks that could not be mapped, and not for want of something that may be there later */
+	uint32_t failures;
+	/* there were more of them than we map, or than may fail */
+	bool beyond;
+	struct arena_pass pass;
 	/* what the caller may still use, until arena_reader_tidy() */
 	struct arena_held *stale;
 	/* by index of the chunk */
@@ -94,8 +112,8 @@ const void *arena_reader_lent(const struct arena_reader *reader, uint32_t chunk,
 			      uint32_t serial, uint64_t offset, uint64_t len);
 
 /*
- * arena_reader_map_until - map all chunks up to a serial that the peer lets us use
- * Returns the serial up to which none is missing.
+ * arena_reader_map_until - map some of the chunks up to a serial that the peer lets us use
+ * Returns the serial up to which none is missing, or 0: call it again to go on.
  */
 uint64_t arena_reader_map_until(struct arena_reader *reader, uint64_t serial);
 

@@ -17,6 +17,7 @@
 #include "memfd.h"
 #include "mutex.h"
 #include "peer_arena.h"
+#include "provider.h"
 #include "reader.h"
 #include "reserve.h"
 #include "weak.h"
@@ -155,6 +156,16 @@ int sys_reserve_take(void *addr, size_t len)
 	return 0;
 }
 
+uint64_t sys_reserve_limit(void)
+{
+	return UINT64_MAX;
+}
+
+uint64_t sys_maps_max(void)
+{
+	return 65530;
+}
+
 /* One thread maps one chunk, once. */
 void *platform_alloc(size_t len)
 {
@@ -228,6 +239,21 @@ int sys_maps_each(const void *addr, size_t len,
 		  int (*each)(const struct sys_map *mapping, void *arg), void *arg)
 {
 	return 0;
+}
+
+/* The log is not needed. */
+
+struct fi_provider pshm_provider;
+
+int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
+		   enum fi_log_subsys subsys)
+{
+	return 0;
+}
+
+void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+	    const char *func, int at, const char *fmt, ...)
+{
 }
 
 /* No thread waits in a loop. */

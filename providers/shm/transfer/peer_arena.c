@@ -2,6 +2,7 @@
 /* Showing our arena, and mapping the peer's. */
 #include <rdma/fi_errno.h>
 #include "arena.h"
+#include "provider.h"
 #include "reader.h"
 #include "peer_arena.h"
 
@@ -42,6 +43,19 @@ bool pshm_peer_shows_arena(const struct pshm_conn *conn)
 				    memory_order_acquire);
 }
 
+/* A peer shows more than a process maps of another one, or what can't be mapped: it is served the slower way. */
+static void say_beyond(const struct pshm_conn *conn)
+{
+	static _Atomic bool said;
+
+	if (atomic_exchange_explicit(&said, true, memory_order_relaxed))
+		return;
+	FI_WARN(&pshm_provider, FI_LOG_EP_CTRL,
+		"process %u shows more memory than is mapped of one, or than all together may have of "
+		"vm.max_map_count and RLIMIT_AS: the rest is copied\n",
+		conn->process->pid);
+}
+
 /* Begins to read the peer's arena. Returns false if it has none, or none that we may open. */
 static bool peer_arena_open(struct pshm_conn *conn)
 {
@@ -66,6 +80,8 @@ static bool peer_arena_open(struct pshm_conn *conn)
 	if (err) {
 		platform_free(arena);
 		conn->arena_refused = !pshm_is_shortage(err);
+		if (err == -FI_E2BIG)
+			say_beyond(conn);
 		return false;
 	}
 	conn->arena = arena;
@@ -140,6 +156,8 @@ void pshm_peer_map(struct pshm_conn *conn)
 
 	if (conn->arena && list_empty(&conn->gets) && list_empty(&conn->directs))
 		arena_reader_tidy(conn->arena);
+	if (conn->arena && unlikely(conn->arena->beyond))
+		say_beyond(conn);
 	if (likely(before >= wanted) || (!conn->arena && !peer_arena_open(conn)))
 		return;
 	until = arena_reader_map_until(conn->arena, wanted);
