@@ -42,24 +42,27 @@ bool engine_registrar_pause(struct engine_domain *domain, uint64_t end_ns)
 	struct engine_registrar *r = &domain->mr->registrar;
 	uintptr_t who = atomic_load_explicit(&r->who, memory_order_relaxed);
 	uint32_t turn = r->turns - 1;
+	int err;
 
 	r->paused = NOBODY;
 	if (who == NOBODY || who - platform_thread_self() < ENGINE_REGISTRARS)
 		return true;
 	atomic_store_explicit(&r->who, NOBODY, memory_order_relaxed);
 	/* F:registrar.out  it sees who, or we see its inside; pairs F:registrar.inside */
-	if (engine_guard_barrier(domain))
-		r->turns = ENGINE_REGISTRARS;
-	else
-		r->paused = who;
+	err = engine_guard_barrier(domain);
 	/* A:registrar.inside  before what it has registered; pairs R:registrar.inside */
 	while (atomic_load_explicit(&r->inside[turn], memory_order_acquire)) {
 		if (platform_now_ns() >= end_ns) {
+			/* Its turn is the last one still: who dismisses it waits for that word. */
 			atomic_store_explicit(&r->who, who, memory_order_relaxed);
 			return false;
 		}
 		platform_yield();
 	}
+	if (err)
+		r->turns = ENGINE_REGISTRARS;
+	else
+		r->paused = who;
 	return true;
 }
 
@@ -101,6 +104,9 @@ void engine_regions_appoint(struct engine_domain *domain)
 
 	engine_regions_hold(domain);
 	if (r->turns == ENGINE_REGISTRARS)
+		return;
+	/* It is the registrar: a fork had it out when it began (engine_registrar_pause()). */
+	if (atomic_load_explicit(&r->who, memory_order_relaxed) - self < ENGINE_REGISTRARS)
 		return;
 	if (r->candidate != self) {
 		r->candidate = self;

@@ -3,6 +3,7 @@
  * A fork while another thread is in a call of a domain: the child can close what it has inherited, or is told
  * that it can't. The call is a registration, with a device that takes as long as the test wants.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,9 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "core_double.h"
+#include "fault.h"
 #include "mr_fid.h"
+#include "registrar.h"
 #include <cmocka.h>
 
 #define RMA	    (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -24,6 +27,8 @@ enum delay { NONE, BEGUN, ENDED };
 static _Atomic enum delay delay;
 /* a thread is in the device; the process is about to fork; it has forked */
 static _Atomic bool inside, forking, forked;
+/* Another one was in the device at the same time: it had the regions too. */
+static _Atomic bool two_inside;
 
 static int open_device(struct mr_device **device)
 {
@@ -50,6 +55,8 @@ static int reg(struct mr_device *device, const void *addr, size_t len, uint64_t 
 {
 	uint64_t end;
 
+	if (inside)
+		two_inside = true;
 	if (delay == NONE)
 		return 0;
 	inside = true;
@@ -80,7 +87,7 @@ static struct fid_domain *domain;
 static void open_domain(enum fi_threading threading)
 {
 	struct fi_fabric_attr fabric_attr = { .api_version = FI_VERSION(2, 0) };
-	struct fi_domain_attr attr = { .threading = threading };
+	struct fi_domain_attr attr = { .threading = threading, .mr_mode = FI_MR_PROV_KEY };
 	struct fi_info info = { .domain_attr = &attr };
 
 	delay = NONE;
@@ -100,13 +107,16 @@ static int use_a_region(void)
 {
 	static char buf[64];
 	struct fid_mr *mr;
-	int ret = fi_mr_reg(domain, buf, sizeof(buf), RMA, 0, 1, 0, &mr, NULL);
+	int ret = fi_mr_reg(domain, buf, sizeof(buf), RMA, 0, 0, 0, &mr, NULL);
 
 	return ret ? ret : fi_close(&mr->fid);
 }
 
+/* As the registrar: the first registration makes the key table, with the domain held. */
 static void *register_slowly(void *arg)
 {
+	assert_int_equal(use_a_region(), 0);
+	delay = *(const enum delay *)arg;
 	assert_int_equal(use_a_region(), 0);
 	/* ThreadSanitizer's child would call a thread that has ended a leak */
 	wait_for(&forked);
@@ -138,8 +148,7 @@ static int fork_while(enum delay until, int (*body)(void))
 	pthread_t thread;
 	pid_t pid;
 
-	delay = until;
-	assert_int_equal(pthread_create(&thread, NULL, register_slowly, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, register_slowly, &until), 0);
 	wait_for(&inside);
 	forking = true;
 	pid = fork();
@@ -173,7 +182,54 @@ static void a_child_is_told_of_a_call_that_did_not_end(void **state)
 	close_domain();
 }
 
+static struct engine_registrar *registrar(void)
+{
+	return &container_of(domain, struct engine_domain, fid)->mr->registrar;
+}
+
+/* Without membarrier(2), a fork that does not wait for the registrar changes nothing for it. */
+static void a_fork_in_vain_leaves_the_registrar_what_it_is(void **state)
+{
+	enum delay until = ENDED;
+	pthread_t thread;
+	uintptr_t who;
+	int status;
+	pid_t pid;
+
+	if (platform_membarrier_open()) {
+		print_message("skip: membarrier(2) is refused\n");
+		skip();
+	}
+	open_domain(FI_THREAD_SAFE);
+	two_inside = false;
+	assert_int_equal(pthread_create(&thread, NULL, register_slowly, &until), 0);
+	wait_for(&inside);
+	who = registrar()->who;
+	assert_true(who != UINTPTR_MAX);
+	sys_fault_set(SYS_CALL_MEMBARRIER, EPERM, 0, 0);
+	forking = true;
+	pid = fork();
+	if (!pid)
+		_exit(is_told());
+	assert_true(pid > 0);
+	assert_true(registrar()->who == who);
+	assert_int_equal(registrar()->turns, 1);
+	delay = NONE;
+	forked = true;
+	/* who registers too waits for it */
+	assert_int_equal(use_a_region(), 0);
+	assert_false(two_inside);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	sys_fault_clear();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close_domain();
+}
+
+/* A thread that registers once in each turn, and what has it begin a turn while the process is copied. */
 struct registering {
+	/* first, so that it is held after the domain */
+	struct platform_hold hold;
 	pthread_barrier_t turn;
 	bool over;
 };
@@ -197,42 +253,73 @@ static void in_turn(struct registering *r)
 	pthread_barrier_wait(&r->turn);
 }
 
+/* The domain is held: the thread finds itself registrar no more, and waits. */
+static void begin_turn(struct platform_hold *hold)
+{
+	const struct engine_domain *held = container_of(domain, struct engine_domain, fid);
+	uint64_t end = platform_now_ns() + DEADLINE_NS;
+
+	pthread_barrier_wait(&container_of(hold, struct registering, hold)->turn);
+	while (!engine_guard_wanted(held) && platform_now_ns() < end)
+		platform_yield();
+}
+
+static void ignore(struct platform_hold *hold, bool child)
+{
+}
+
 static int registers_and_closes(void)
 {
 	alarm(60);
 	return use_a_region() ? 1 : fi_close(&domain->fid) ? 2 : 0;
 }
 
-/* Whoever registers without holding the domain does so after any number of forks of another thread. */
+static void forks_and_waits(int (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(body());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/*
+ * Whoever registers without holding the domain does so after any number of forks of another thread, also if
+ * it registers meanwhile.
+ */
 static void the_registrar_outlives_forks(void **state)
 {
-	struct registering r = { .over = false };
-	const struct engine_registrar *registrar;
+	struct registering r = { .hold = { .hold = begin_turn, .release = ignore } };
 	pthread_t thread;
 	uintptr_t who;
 
-	open_domain(FI_THREAD_DOMAIN);
 	pthread_barrier_init(&r.turn, NULL, 2);
-	assert_int_equal(pthread_create(&thread, NULL, register_in_turn, &r), 0);
-	in_turn(&r);
-	registrar = &container_of(domain, struct engine_domain, fid)->mr->registrar;
-	who = registrar->who;
-	for (int i = 0; i < FORKS; i++) {
-		pid_t pid = fork();
-		int status;
-
-		if (!pid)
-			_exit(registers_and_closes());
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 0);
+	for (int meanwhile = 0; meanwhile < 2; meanwhile++) {
+		if (meanwhile)
+			platform_hold_watch(&r.hold);
+		open_domain(FI_THREAD_DOMAIN);
+		r.over = false;
+		assert_int_equal(pthread_create(&thread, NULL, register_in_turn, &r), 0);
 		in_turn(&r);
+		who = registrar()->who;
+		for (int i = 0; i < FORKS; i++) {
+			forks_and_waits(registers_and_closes);
+			if (meanwhile)
+				pthread_barrier_wait(&r.turn);
+			else
+				in_turn(&r);
+		}
+		assert_true(registrar()->who == who);
+		assert_true(registrar()->turns == 1 || who == UINTPTR_MAX);
+		r.over = true;
+		pthread_barrier_wait(&r.turn);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		platform_hold_unwatch(&r.hold);
+		close_domain();
 	}
-	assert_true(registrar->who == who);
-	r.over = true;
-	pthread_barrier_wait(&r.turn);
-	assert_int_equal(pthread_join(thread, NULL), 0);
 	pthread_barrier_destroy(&r.turn);
-	close_domain();
 }
 
 int main(void)
@@ -240,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fork_waits_for_the_call_of_another_thread),
 		cmocka_unit_test(a_child_is_told_of_a_call_that_did_not_end),
+		cmocka_unit_test(a_fork_in_vain_leaves_the_registrar_what_it_is),
 		cmocka_unit_test(the_registrar_outlives_forks),
 	};
 

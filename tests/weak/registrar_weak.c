@@ -199,6 +199,16 @@ static void control_call(void)
 	engine_leave(&domain);
 }
 
+/* A fork has the registrar out meanwhile, or does not wait for it; it accesses nothing. */
+static void fork_and_control_call(void)
+{
+	engine_enter(&domain);
+	if (engine_registrar_pause(&domain, 0))
+		engine_registrar_go_on(&domain);
+	engine_leave(&domain);
+	control_call();
+}
+
 static void all_were_in(void)
 {
 	weak_require(visits == expected_visits);
@@ -226,10 +236,20 @@ static const struct weak_test late = { "so has one where barriers are forbidden"
 				       { two_registrations, data_call },
 				       all_were_in };
 
+static const struct weak_test paused = { "so has a control call after a fork",
+					 set_up_safe,
+					 { two_registrations, fork_and_control_call },
+					 all_were_in };
+
+static const struct weak_test paused_late = { "and after one where barriers are forbidden",
+					      set_up_forbidden,
+					      { two_registrations, fork_and_control_call },
+					      all_were_in };
+
 int main(void)
 {
-	static const struct weak_test *const tests[] = { &data, &locked, &control,
-							 &next, &late,	 NULL };
+	static const struct weak_test *const tests[] = { &data, &locked, &control,     &next,
+							 &late, &paused, &paused_late, NULL };
 	static const struct weak_ordering orderings[] = {
 		{ "F:registrar.out", &data },
 		{ "R:registrar.inside", &data },
@@ -245,6 +265,8 @@ int main(void)
 		{ "F:registrar.out", &next },
 		{ "R:registrar.inside", &next },
 		{ "F:engine_guard_settle", &late },
+		{ "F:registrar.out", &paused },
+		{ "A:registrar.inside", &paused },
 		{ NULL, NULL },
 	};
 
