@@ -406,7 +406,7 @@ static void set_up_forbidden(void)
 
 static void storer(void)
 {
-	static const struct pshm_peer_chunk chunk = { 0, 1 };
+	static const struct pshm_peer_chunk chunk = { .idx = 0, .number = 1 };
 
 	weak_fence_name("pshm_peer_stored");
 	if (!pshm_peer_lets(&conn, &chunk))

@@ -21,6 +21,8 @@
 #include "key_access.h"
 #include "mock_core.h"
 #include "mock_engine.h"
+#include "peer_arena.h"
+#include "reader.h"
 #include "share.h"
 
 #define RMA    (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -499,6 +501,55 @@ static void what_is_loaded_is_the_regions_after_its_chunk_was_retired(void **sta
 	assert_int_equal(arena_free(arena_get(), ours), 0);
 }
 
+/* Looks at the peer's arena by an address: the linker replaces arena_reader_find() by this function. */
+void *__real_arena_reader_find(struct arena_reader *reader, uint64_t addr, uint64_t len,
+			       bool store);
+void *__wrap_arena_reader_find(struct arena_reader *reader, uint64_t addr, uint64_t len,
+			       bool store);
+/* What a hostile owner changes once it was looked at, or NULL */
+static _Atomic uint64_t *changes;
+
+void *__wrap_arena_reader_find(struct arena_reader *reader, uint64_t addr, uint64_t len,
+			       bool store)
+{
+	void *at = __real_arena_reader_find(reader, addr, len, store);
+
+	if (changes)
+		atomic_fetch_add(changes, 1000);
+	changes = NULL;
+	return at;
+}
+
+/* Else bytes would be loaded where another mapping has been, or is. */
+static void a_chunk_that_becomes_another_one_while_it_is_looked_for_is_not_used(void **state)
+{
+	struct packet_target target = { .addr = 5, .len = 8, .key = KEY + 1 };
+	struct arena_place place = { .chunk = 0 };
+	struct arena_reader *reader;
+	_Atomic uint64_t *serial;
+	unsigned char *ours;
+	uint32_t other;
+
+	ours = expose_arena(KEY + 1, &other);
+	for (int i = 0; i < 2000; i++)
+		mock_poll(NULL, &b);
+	assert_true(arena_find(arena_get(), ours, LEN, &place));
+	serial = &arena_get()->directory->entries[place.chunk].serial;
+	changes = serial;
+	for (int i = 0; i < 3; i++)
+		assert_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_READ));
+	assert_null(changes);
+	/* what is mapped now is another chunk, which the region is not known to be in */
+	reader = pshm_conn_of(a.conn)->arena;
+	assert_non_null(arena_reader_find(reader, (uintptr_t)ours, LEN, false));
+	arena_reader_tidy(reader);
+	assert_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_READ));
+	assert_null(pshm_wire_ops.reach(a.conn, &target, FI_REMOTE_WRITE));
+	atomic_fetch_sub(serial, 1000);
+	mr_remove(&table, other);
+	assert_int_equal(arena_free(arena_get(), ours), 0);
+}
+
 static void pages_without_data_are_cut_off_too(void **state)
 {
 	struct packet_target target = { .addr = 0, .len = 8, .key = KEY + 1 };
@@ -727,6 +778,7 @@ int main(void)
 		TEST(the_owner_sees_that_a_peer_has_stored, setup),
 		TEST(a_key_that_is_given_again_leads_to_its_new_region, setup),
 		TEST(what_is_loaded_is_the_regions_after_its_chunk_was_retired, setup),
+		TEST(a_chunk_that_becomes_another_one_while_it_is_looked_for_is_not_used, setup),
 		TEST(pages_without_data_are_cut_off_too, setup),
 		TEST(who_is_inside_when_its_connection_ends_is_still_seen, setup),
 		TEST(who_says_again_and_again_to_be_inside_gets_no_more_memory, setup),

@@ -106,13 +106,16 @@ bool pshm_peer_memory(struct pshm_conn *conn, const struct iovec *theirs, size_t
 char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool store,
 		      struct pshm_peer_chunk *chunk)
 {
+	const struct arena_mapping *map;
 	char *here;
 
 	if (!conn->arena && !peer_arena_open(conn))
 		return NULL;
 	here = arena_reader_find(conn->arena, addr, len, store);
-	chunk->idx = conn->arena->last;
-	chunk->number = conn->arena->maps[chunk->idx].number;
+	map = &conn->arena->maps[conn->arena->last];
+	*chunk = (struct pshm_peer_chunk){ .idx = conn->arena->last,
+					   .number = map->number,
+					   .writable = map->writable };
 	return here;
 }
 

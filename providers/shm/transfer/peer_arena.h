@@ -17,6 +17,8 @@
 struct pshm_peer_chunk {
 	uint32_t idx;
 	uint64_t number;
+	/* we may store there too */
+	bool writable;
 };
 
 /*
@@ -61,7 +63,7 @@ bool pshm_peer_shows_arena(const struct pshm_conn *conn);
 
 /*
  * pshm_peer_range - the same for a range of a region of the peer, by its address there
- * @chunk: out: of the peer's arena
+ * @chunk: out: of the peer's arena, as the range was found in it; the next look may find another one
  */
 char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool store,
 		      struct pshm_peer_chunk *chunk);

@@ -83,9 +83,9 @@ static bool reached_find(struct pshm_conn *conn, uint64_t key, struct reached_re
 		*found = (struct reached_region){ .view.seq = 1 }; /* as no line that is still */
 		return false;
 	}
-	for (int store = 0; store < 2; store++)
-		found->here[store] = pshm_peer_range(conn, view->base, view->len, store,
-						     &found->chunk);
+	/* Found once: a second look may find another chunk, and @chunk says of one whether it is there still. */
+	found->here[0] = pshm_peer_range(conn, view->base, view->len, false, &found->chunk);
+	found->here[1] = found->chunk.writable ? found->here[0] : NULL;
 	if (found->here[1])
 		conn->base.access = conn->wire->conn_ops->access_reached;
 	return true;
