@@ -237,7 +237,7 @@ void engine_domain_idle(struct engine_domain *domain)
 	 * A peer on another core sends while a yield takes its time too, and each message would wait for
 	 * the end of a yield from then on. If the next one comes in a longer wait, no more yields follow.
 	 */
-	if (domain->yield_after == ENGINE_YIELD_MIN &&
+	if (moved && domain->yield_after == ENGINE_YIELD_MIN &&
 	    !(++domain->yield_cnt % ENGINE_YIELD_DOUBT))
 		domain->yield_after = ENGINE_YIELD_WAIT;
 	if (moved)

@@ -203,6 +203,33 @@ static void a_program_that_yields_often_waits_longer_now_and_then(void **state)
 	assert_int_equal(w.domain.yield_after, ENGINE_YIELD_WAIT);
 }
 
+/* Yields in which other threads ran say nothing of the peer, and a wait that begins in one would be short. */
+static void yields_that_brought_nothing_are_not_doubted(void **state)
+{
+	uint32_t waits = 0;
+
+	w.domain.yield_after = ENGINE_YIELD_MIN;
+	for (uint32_t i = 0; i < 2 * ENGINE_YIELD_DOUBT; i++) {
+		while (!yields_of(1, 5000))
+			;
+		assert_int_equal(w.domain.yield_after, ENGINE_YIELD_MIN);
+	}
+	/* and between those that did: the longer wait has as many rounds as it is said to have */
+	for (uint32_t i = 0; i < 4 * ENGINE_YIELD_DOUBT; i++) {
+		stores_in_yield = i % 2 ? 2 : 0;
+		while (!yields_of(1, 5000))
+			;
+		if (w.domain.yield_after == ENGINE_YIELD_MIN)
+			continue;
+		waits++;
+		stores_in_yield = 0;
+		assert_int_equal(yields_of(ENGINE_YIELD_WAIT, 5000), 0);
+		assert_int_equal(yields_of(1, 5000), 1);
+		w.domain.yield_after = ENGINE_YIELD_MIN;
+	}
+	assert_int_equal(waits, 2);
+}
+
 static void the_first_wire_is_polled_in_each_round_and_an_idle_other_one_ever_more_rarely(
 	void **state)
 {
@@ -431,6 +458,7 @@ int main(void)
 		test(a_program_whose_peers_store_to_its_memory_keeps_its_core),
 		test(a_yield_in_which_a_peer_stored_comes_again_soon),
 		test(a_program_that_yields_often_waits_longer_now_and_then),
+		test(yields_that_brought_nothing_are_not_doubted),
 	};
 
 	return cmocka_run_group_tests_name("round", tests, NULL, NULL);
