@@ -60,6 +60,7 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_UFFD_CHECK] = "uffd_check",
 	[SYS_CALL_OPEN_MAPS] = "open_maps",
 	[SYS_CALL_ASK_MAPS] = "ask_maps",
+	[SYS_CALL_TOUCH] = "touch",
 	[SYS_CALL_GETRLIMIT] = "getrlimit",
 	[SYS_CALL_PSI] = "psi",
 	[SYS_CALL_NS] = "ns",

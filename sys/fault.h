@@ -54,6 +54,7 @@ enum sys_call {
 	SYS_CALL_UFFD_CHECK,
 	SYS_CALL_OPEN_MAPS,
 	SYS_CALL_ASK_MAPS, /* for one mapping; the text is read then */
+	SYS_CALL_TOUCH,	   /* madvise(MADV_POPULATE_READ), and of writes */
 	SYS_CALL_GETRLIMIT,
 	SYS_CALL_PSI, /* opening and writing a trigger */
 	SYS_CALL_NS,  /* stat of /proc/self/ns/pid, reading boot_id */

@@ -99,6 +99,7 @@ static void every_call_has_its_name(void **state)
 		"uffd_check",
 		"open_maps",
 		"ask_maps",
+		"touch",
 		"getrlimit",
 		"psi",
 		"ns",

@@ -293,3 +293,59 @@ uint64_t sys_maps_max(void)
 	}
 	return cnt ? cnt : MAPS_DEFAULT;
 }
+
+struct allowance {
+	/* What is left to be looked at */
+	uintptr_t at, end;
+	int prot;
+};
+
+/* Goes on behind a mapping if it has the next address and allows the access. Returns 0 or -FI_EFAULT. */
+static int pass(const struct sys_map *mapping, void *arg)
+{
+	struct allowance *a = arg;
+	uintptr_t base = (uintptr_t)mapping->addr;
+
+	if (a->at - base >= mapping->len || (mapping->prot & a->prot) != a->prot)
+		return -FI_EFAULT;
+	a->at = base + mapping->len;
+	return 0;
+}
+
+/* Asks for one mapping after the other. Returns 0, -FI_EFAULT, or what else ask() returns. */
+static int ask_all(int fd, struct allowance *a)
+{
+	struct sys_map mapping;
+	int ret = 0;
+
+	while (!ret && a->at < a->end) {
+		ret = ask(fd, a->at, &mapping);
+		if (ret == -FI_ENOENT)
+			return -FI_EFAULT;
+		if (!ret)
+			ret = pass(&mapping, a);
+	}
+	return ret;
+}
+
+int sys_maps_allow(const void *addr, size_t len, int prot)
+{
+	uintptr_t base = (uintptr_t)addr;
+	struct allowance a = { .at = base, .prot = prot };
+	int fd, ret;
+
+	if (__builtin_add_overflow(base, len, &a.end))
+		return -FI_EFAULT;
+	fd = open_maps();
+	if (fd < 0)
+		return fd;
+	ret = sys_fault(SYS_CALL_ASK_MAPS) ? -ENOTTY : ask_all(fd, &a);
+	sys_descriptor_close(fd);
+	if (!ret || ret == -FI_EFAULT)
+		return ret;
+	a.at = base;
+	ret = sys_maps_each(addr, len, pass, &a);
+	if (ret)
+		return ret;
+	return a.at < a.end ? -FI_EFAULT : 0;
+}

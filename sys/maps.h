@@ -50,4 +50,12 @@ int sys_maps_find(const void *addr, struct sys_map *mapping);
  */
 uint64_t sys_maps_max(void);
 
+/*
+ * sys_maps_allow - ask whether all of a range is mapped with these PROT_* at least
+ * Takes as long as sys_maps_find(), and a little for each further mapping. Pages are not touched, so that
+ * guard pages and the end of a file that is shorter than its mapping are not seen.
+ * Returns 0; -FI_EFAULT: it is not; or another -FI_E*: that can't be known.
+ */
+int sys_maps_allow(const void *addr, size_t len, int prot);
+
 #endif

@@ -252,6 +252,26 @@ static void a_mapping_behind_a_thousand_is_found(void **state)
 	munmap(p, len);
 }
 
+static void a_range_allows_what_all_of_its_mappings_do(void **state)
+{
+	uint8_t *p = map(8 * page, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	assert_int_equal(mprotect(p + 2 * page, page, PROT_READ), 0);
+	assert_int_equal(mprotect(p + 4 * page, page, PROT_NONE), 0);
+	assert_int_equal(munmap(p + 6 * page, page), 0);
+	assert_int_equal(sys_maps_allow(p, 2 * page, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(sys_maps_allow(p + 1, 2 * page - 1, PROT_WRITE), 0);
+	assert_int_equal(sys_maps_allow(p, 2 * page + 1, PROT_WRITE), -FI_EFAULT);
+	assert_int_equal(sys_maps_allow(p, 4 * page, PROT_READ), 0);
+	assert_int_equal(sys_maps_allow(p, 5 * page, PROT_READ), -FI_EFAULT);
+	assert_int_equal(sys_maps_allow(p + 5 * page, page, PROT_WRITE), 0);
+	assert_int_equal(sys_maps_allow(p + 5 * page, 3 * page, PROT_READ), -FI_EFAULT);
+	assert_int_equal(sys_maps_allow(p + 6 * page, 1, PROT_READ), -FI_EFAULT);
+	assert_int_equal(sys_maps_allow(p + 7 * page, UINTPTR_MAX, PROT_READ), -FI_EFAULT);
+	assert_int_equal(sys_maps_allow(NULL, UINTPTR_MAX, PROT_READ), -FI_EFAULT);
+	munmap(p, 8 * page);
+}
+
 static void by_text(void (*test)(void **state))
 {
 	sys_fault_set(SYS_CALL_ASK_MAPS, ENOTTY, 0, 0);
@@ -265,14 +285,16 @@ static void the_text_says_the_same(void **state)
 	by_text(shared_memory_and_files_are_not);
 	by_text(a_mapping_has_its_bounds);
 	by_text(a_mapping_behind_a_thousand_is_found);
+	by_text(a_range_allows_what_all_of_its_mappings_do);
 }
 
 static void without_proc_nothing_is_known(void **state)
 {
 	struct sys_map m;
 
-	sys_fault_set(SYS_CALL_OPEN_MAPS, ENOENT, 0, 1);
+	sys_fault_set(SYS_CALL_OPEN_MAPS, ENOENT, 0, 2);
 	assert_int_equal(sys_maps_find(&m, &m), -FI_ENOENT);
+	assert_int_equal(sys_maps_allow(&m, sizeof(m), PROT_READ), -FI_ENOENT);
 	sys_fault_clear();
 }
 
@@ -304,6 +326,7 @@ int main(void)
 		cmocka_unit_test(shared_memory_and_files_are_not),
 		cmocka_unit_test(a_mapping_has_its_bounds),
 		cmocka_unit_test(a_mapping_behind_a_thousand_is_found),
+		cmocka_unit_test(a_range_allows_what_all_of_its_mappings_do),
 		cmocka_unit_test(the_text_says_the_same),
 		cmocka_unit_test(without_proc_nothing_is_known),
 		cmocka_unit_test(the_kernel_says_how_many_there_may_be),
