@@ -93,10 +93,10 @@ void engine_tx_end(struct engine_tx *tx, int status)
 	engine_tx_count(tx, ctx->cntr[cntr], status);
 	if (!status && tx->flags & ENGINE_COMPLETE) {
 		engine_complete_op(ctx->cq, context, kind);
-	} else if (status && ctx->cq &&
-		   (tx->flags & ENGINE_COMPLETE || !(tx->flags & ENGINE_INJECT))) {
+	} else if (status && ctx->cq) {
+		bool named = tx->flags & ENGINE_COMPLETE || !(tx->flags & ENGINE_INJECT);
 		struct fi_cq_err_entry err = {
-			.op_context = tx->context,
+			.op_context = named ? context : tx->peer->ep->ctx.fid.fid.context,
 			.flags = kind,
 			.len = tx->len,
 			.buf = (void *)(uintptr_t)tx->buf,

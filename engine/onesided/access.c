@@ -238,7 +238,7 @@ static void engine_request_left(struct engine_peer *peer, struct engine_tx *tx)
 	engine_unacked(peer, tx);
 	if (!engine_is_quiet(tx->flags, peer->wire))
 		return;
-	engine_quiet_add(peer, tx->ctx, tx->flags, tx->seq);
+	engine_quiet_add(peer, tx->ctx, tx->seq);
 	list_remove(&tx->link);
 	engine_tx_end(tx, 0);
 }
@@ -309,7 +309,7 @@ static int engine_write_stream(struct engine_peer *peer, struct engine_tx *tx)
 	/* Even a quiet write does not complete before the wire has read the caller's memory. */
 	tx->state = TX_EAGER;
 	if (engine_is_quiet(tx->flags, peer->wire))
-		engine_quiet_add(peer, tx->ctx, tx->flags, tx->seq);
+		engine_quiet_add(peer, tx->ctx, tx->seq);
 	else
 		tx->flags |= ENGINE_DELIVERED;
 	return 0;

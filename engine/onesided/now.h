@@ -42,7 +42,7 @@ static engine_path void engine_now_left(struct engine_ctx *ctx, struct engine_pe
 
 	peer->request_cnt++;
 	if (!tx) {
-		engine_quiet_add(peer, ctx->tx, access->flags, seq);
+		engine_quiet_add(peer, ctx->tx, seq);
 		engine_quiet_end(ctx->tx, access->context, access->op, access->flags,
 				 access->targets[0].len);
 		return;

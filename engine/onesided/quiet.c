@@ -12,10 +12,10 @@
 #include "quiet.h"
 
 /*
- * Report an error of a quiet request: in the log, the first one of an incarnation, and in the
- * counter. @reported: in the queue too, because the request was not injected
+ * Report an error of a quiet request: in the log, the first one of an incarnation, in the counter,
+ * and in the queue, whether or not it was injected. Source: fi_cq(3), fi_cq_readerr.
  */
-static void engine_quiet_error(struct engine_peer *peer, int err, bool reported)
+static void engine_quiet_error(struct engine_peer *peer, int err)
 {
 	struct engine_tx_ctx *ctx = peer->quiet_ctx;
 	struct fi_cq_err_entry entry = {
@@ -33,7 +33,7 @@ static void engine_quiet_error(struct engine_peer *peer, int err, bool reported)
 			"The next ones to this peer are not logged\n",
 			fi_strerror(-err));
 	engine_count(ctx->cntr[ENGINE_CNTR_WRITE], err, 0);
-	if (reported && ctx->cq)
+	if (ctx->cq)
 		engine_complete_error(ctx->cq, &entry);
 }
 
@@ -43,16 +43,15 @@ int engine_quiet_refused(struct engine_peer *peer, uint32_t seq, int err)
 	    (int32_t)(peer->quiet_seq - seq) <= 0)
 		return -FI_EINVAL;
 	peer->quiet_cnt--;
-	engine_quiet_error(peer, err, (int32_t)(peer->quiet_reported_seq - seq) > 0);
+	engine_quiet_error(peer, err);
 	return 0;
 }
 
 void engine_quiet_lost(struct engine_peer *peer, int err)
 {
-	bool reported = (int32_t)(peer->quiet_reported_seq - peer->acked) > 0;
 	bool any = peer->quiet_cnt;
 
 	engine_quiet_begin(peer);
 	if (any)
-		engine_quiet_error(peer, err, reported);
+		engine_quiet_error(peer, err);
 }

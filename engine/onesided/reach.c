@@ -37,8 +37,9 @@ bool engine_reach_atomic(const struct engine_update *update, void *here, const v
 void engine_reach_lost(struct engine_ctx *ctx, const struct engine_access *access)
 {
 	bool fetches = access->update->result_cnt;
+	bool named = access->flags & ENGINE_COMPLETE || !(access->flags & ENGINE_INJECT);
 	struct fi_cq_err_entry err = {
-		.op_context = access->context,
+		.op_context = named ? access->context : ctx->ep->ctx.fid.fid.context,
 		.flags = FI_ATOMIC | (fetches ? FI_READ : FI_WRITE),
 		.len = access->targets[0].len,
 		.err = FI_EIO,
@@ -47,7 +48,7 @@ void engine_reach_lost(struct engine_ctx *ctx, const struct engine_access *acces
 
 	engine_count(ctx->tx->cntr[fetches ? ENGINE_CNTR_READ : ENGINE_CNTR_WRITE], -FI_EIO,
 		     err.len);
-	if (ctx->tx->cq && (access->flags & ENGINE_COMPLETE || !(access->flags & ENGINE_INJECT)))
+	if (ctx->tx->cq)
 		engine_complete_error(ctx->tx->cq, &err);
 }
 

@@ -25,18 +25,13 @@ static inline bool engine_quiet_wants_ack(const struct engine_peer *peer)
 	return peer->quiet_cnt % QUIET_ACK_INTERVAL == QUIET_ACK_INTERVAL - 1;
 }
 
-/*
- * engine_quiet_add - a quiet request with sequence number @seq was passed to the wire; @flags: of
- * the request
- */
+/* engine_quiet_add - a quiet request with sequence number @seq was passed to the wire */
 static inline void engine_quiet_add(struct engine_peer *peer, struct engine_tx_ctx *ctx,
-				    uint32_t flags, uint32_t seq)
+				    uint32_t seq)
 {
 	peer->quiet_ctx = ctx;
 	peer->quiet_cnt++;
 	peer->quiet_seq = seq + 1;
-	if (!(flags & ENGINE_INJECT))
-		peer->quiet_reported_seq = seq + 1;
 }
 
 /* engine_quiet_acked - everything before peer->acked has been carried out or refused */
@@ -54,7 +49,7 @@ static inline void engine_quiet_acked(struct engine_peer *peer)
 static inline void engine_quiet_begin(struct engine_peer *peer)
 {
 	peer->quiet_cnt = peer->quiet_errors = 0;
-	peer->quiet_seq = peer->quiet_reported_seq = peer->acked;
+	peer->quiet_seq = peer->acked;
 }
 
 #endif

@@ -125,8 +125,6 @@ struct engine_peer {
 	uint32_t quiet_cnt;
 	/* Sequence number behind the last one */
 	uint32_t quiet_seq;
-	/* Sequence number behind the last one that was not injected */
-	uint32_t quiet_reported_seq;
 	/* Transmit context of the last one */
 	struct engine_tx_ctx *quiet_ctx;
 	/* Errors of such requests in this incarnation; the first one is logged */

@@ -62,8 +62,10 @@ static int teardown(void **state)
 static ssize_t send_flags(bool tagged)
 {
 	struct iovec iov = { &out, 8 };
-	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = to_b };
-	struct fi_msg_tagged tmsg = { .msg_iov = &iov, .iov_count = 1, .addr = to_b, .tag = 1 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = to_b, .context = &out };
+	struct fi_msg_tagged tmsg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = to_b, .tag = 1, .context = &out
+	};
 
 	return tagged ? fi_tsendmsg(a.ep, &tmsg, FI_INJECT) : fi_sendmsg(a.ep, &msg, FI_INJECT);
 }
@@ -78,12 +80,14 @@ static ssize_t access_flags(bool atomic)
 				  .iov_count = 1,
 				  .addr = to_b,
 				  .rma_iov = &there,
-				  .rma_iov_count = 1 };
+				  .rma_iov_count = 1,
+				  .context = &out };
 	struct fi_msg_atomic add = { .msg_iov = &ioc,
 				     .iov_count = 1,
 				     .addr = to_b,
 				     .rma_iov = &locations,
 				     .rma_iov_count = 1,
+				     .context = &out,
 				     .datatype = FI_UINT64,
 				     .op = FI_SUM };
 
@@ -160,25 +164,45 @@ static void peer_is_connected_by_progress_between_two_calls(void **state)
 	assert_int_equal(in, 5);
 }
 
-/* A program that calls until it succeeds does not do so for ever. */
-static void peer_that_is_gone_takes_what_is_injected_and_counts_an_error(void **state)
+/* Returns the flags of the error that is the next completion of a. */
+static uint64_t next_error(const void *context)
 {
-	uint32_t left = ROUNDS_MAX;
+	struct fi_cq_err_entry error;
+	struct fi_cq_tagged_entry entry;
+
+	assert_int_equal(fake_ends_next(a.tx_cq, ROUNDS_MAX, &entry, NULL, &error), -FI_EAVAIL);
+	assert_ptr_equal(error.op_context, context);
+	assert_int_equal(error.err, FI_ECONNREFUSED);
+	return error.flags;
+}
+
+/* A program that calls until it succeeds does not do so for ever. Calls without a context have the endpoint's. */
+static void peer_that_is_gone_takes_what_is_injected_and_reports_an_error(void **state)
+{
 	struct weft_addr gone;
+	uint32_t left;
 	ssize_t ret;
 
-	open_both();
-	gone = b.name;
-	memset(gone.nonce, 0x77, sizeof(gone.nonce));
-	gone.port = 9999;
-	to_b = fake_end_insert(&a, &gone);
-	assert_int_equal(call(6), -FI_EAGAIN);
-	while ((ret = call(6)) == -FI_EAGAIN && left--)
-		;
-	assert_int_equal(ret, 0);
-	while (!fi_cntr_readerr(a.cntrs[FAKE_CNTR_WRITE]) && left--)
-		;
-	assert_int_equal(fi_cntr_readerr(a.cntrs[FAKE_CNTR_WRITE]), 1);
+	for (int which = 0; which < CALLS; which++) {
+		uint64_t flags = which < 6 ? FI_SEND : FI_WRITE;
+		bool has_flags = which == 4 || which == 5 || which >= 9;
+
+		open_both();
+		a.ep->fid.context = &a;
+		gone = b.name;
+		memset(gone.nonce, 0x77, sizeof(gone.nonce));
+		gone.port = 9999;
+		to_b = fake_end_insert(&a, &gone);
+		assert_int_equal(call(which), -FI_EAGAIN);
+		for (left = ROUNDS_MAX; (ret = call(which)) == -FI_EAGAIN && left; left--)
+			;
+		assert_int_equal(ret, 0);
+		assert_int_equal(
+			next_error(has_flags ? (void *)&out : &a) & (FI_SEND | FI_WRITE), flags);
+		assert_int_equal(fi_cntr_readerr(a.cntrs[FAKE_CNTR_WRITE]), which >= 6);
+		teardown(state);
+		setup(state);
+	}
 }
 
 static void wrong_arguments_are_refused_all_the_same(void **state)
@@ -212,7 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_taken_needs_no_more_progress_of_its_sender),
 		TEST(peer_is_connected_by_progress_between_two_calls),
-		TEST(peer_that_is_gone_takes_what_is_injected_and_counts_an_error),
+		TEST(peer_that_is_gone_takes_what_is_injected_and_reports_an_error),
 		TEST(wrong_arguments_are_refused_all_the_same),
 		TEST(endpoint_injects_to_itself),
 	};

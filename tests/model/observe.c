@@ -455,10 +455,26 @@ static void gone(struct op *op)
 	}
 }
 
+/* An error with the context of an endpoint: of what was injected, and refused or lost with its connection. */
+static void on_nameless_error(const struct fi_cq_err_entry *e)
+{
+	bool broken = e->err == FI_ECONNRESET || e->err == FI_ETIMEDOUT ||
+		      e->err == FI_ECONNREFUSED;
+
+	TRACE("error %d of what was injected\n", e->err);
+	CHECK(broken ? run.breaks || run.closing : run.nameless > 0, "error %d of nothing",
+	      e->err);
+	run.nameless -= !broken;
+}
+
 static void on_error(int owner, bool tx, const struct fi_cq_err_entry *e)
 {
 	struct op *op = e->op_context;
 
+	if (!op) {
+		on_nameless_error(e);
+		return;
+	}
 	TRACE("error %d of %llu\n", e->err, (unsigned long long)op->id);
 	if (e->err == FI_ECONNREFUSED && run.closing)
 		gone(op);

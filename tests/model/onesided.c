@@ -193,6 +193,7 @@ static void carry_atomic(struct op *op, uint8_t *mirror)
 static void carry_refused(struct op *op)
 {
 	run.memory[op->end].errors[access_cntr(op)]++;
+	run.nameless += !op->access.told;
 	if (op->access.told && !op->wants) {
 		op->wants = true;
 		run.credit_due++;

@@ -38,7 +38,7 @@ struct access {
 	int refused; /* FI_E* that it ends with */
 	bool large;  /* a rendezvous, or a read that is not answered in its turn */
 	int slot;    /* a large write has the memory for itself; -1 */
-	bool told;   /* an error is reported */
+	bool told;   /* an error is reported with its context */
 	bool fenced;
 	uint8_t *operand, *compare, *result, *expect; /* owned; result: of reads too */
 };
@@ -114,6 +114,7 @@ struct run {
 	uint32_t breaks;   /* how often connections break, of 65536 */
 	uint32_t most;	   /* receives posted and messages stored at one end */
 	uint32_t reach;	   /* how often it is a one-sided operation, of 256 */
+	uint64_t nameless; /* refusals of injected operations, whose errors have no context of theirs */
 	struct memory memory[FAKE_ENDS_MAX];
 	struct list data_due[FAKE_ENDS_MAX]; /* struct op whose remote CQ data has not been read */
 };
