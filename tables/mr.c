@@ -5,6 +5,9 @@
  */
 #include "mr_lines.h"
 
+/* Bits of mr_region.access that are no access that was granted */
+#define MR_OWN (MR_LIVE | MR_NOTIFY | (uint32_t)MR_CHECKED(FI_REMOTE_READ | FI_REMOTE_WRITE))
+
 #define GENERATION_MAX ((1ull << MR_GENERATION_BITS) - 2) /* one more: FI_KEY_NOTAVAIL */
 
 static struct mr_line *line_at(const struct mr_table *table, uint32_t index)
@@ -108,7 +111,7 @@ static void publish(const struct mr_table *table, uint32_t index)
 	put64(&line->base, r->base);
 	put64(&line->len, r->len);
 	put64(&line->iova, r->iova);
-	put32(&line->access, r->access & ~(MR_LIVE | MR_NOTIFY));
+	put32(&line->access, r->access & ~MR_OWN);
 	put32(&line->flags, line_flags(r));
 	seq_end(&line->seq);
 }
@@ -284,8 +287,8 @@ static void fill(struct mr_table *table, uint32_t index, const struct mr_spec *s
 	r->iova = spec->iova;
 	r->iov = iov;
 	r->object = spec->object;
-	r->access = ((uint32_t)spec->access & ~(MR_LIVE | MR_NOTIFY)) |
-		    (spec->live ? MR_LIVE : 0) | (spec->notify ? MR_NOTIFY : 0);
+	r->access = ((uint32_t)spec->access & ~MR_OWN) | (spec->live ? MR_LIVE : 0) |
+		    (spec->notify ? MR_NOTIFY : 0);
 }
 
 /* Counts regions, also where a tool may ask. */
@@ -347,6 +350,11 @@ void mr_set_notify(struct mr_table *table, uint32_t index)
 {
 	table->regions[index].access |= MR_NOTIFY;
 	publish_flags(table, index);
+}
+
+void mr_set_checked(struct mr_table *table, uint32_t index, uint64_t kind)
+{
+	table->regions[index].access |= (uint32_t)MR_CHECKED(kind);
 }
 
 uint32_t mr_next(const struct mr_table *table, uint32_t index)

@@ -151,7 +151,7 @@ struct mr_region {
 	struct iovec *iov;
 	/* the caller's object; NULL: the slot is free */
 	void *object;
-	/* access as registered, MR_LIVE, MR_NOTIFY */
+	/* access as registered, MR_LIVE, MR_NOTIFY, MR_CHECKED() */
 	uint32_t access;
 	/* next region of its chain, or next free slot; 0: none */
 	uint32_t next;
@@ -160,6 +160,12 @@ struct mr_region {
 #define MR_LIVE (1u << 31) /* in mr_region.access: the key resolves */
 #define MR_NOTIFY \
 	(1u << 30) /* in mr_region.access: the owner must be notified of remote accesses */
+
+/*
+ * In mr_region.access, and then in mr_range(): the owner has checked that all of the memory allows accesses
+ * of this kind, FI_REMOTE_READ, FI_REMOTE_WRITE or both
+ */
+#define MR_CHECKED(kind) ((kind) << 16)
 
 _Static_assert(sizeof(void *) != 8 || sizeof(struct mr_region) == 64,
 	       "a lookup reads one cache line");
@@ -247,6 +253,9 @@ void mr_remove(struct mr_table *table, uint32_t index);
  */
 void mr_set_notify(struct mr_table *table, uint32_t index);
 
+/* mr_set_checked - from now on the region has MR_CHECKED(@kind) */
+void mr_set_checked(struct mr_table *table, uint32_t index, uint64_t kind);
+
 /* mr_next - the first slot in use after @index (0 to begin), or 0 if there are no more */
 uint32_t mr_next(const struct mr_table *table, uint32_t index);
 
@@ -294,7 +303,7 @@ void mr_pieces(const struct mr_region *region, uint64_t at, uint64_t len, struct
 /*
  * mr_range - the owner's memory that a transfer accesses
  * @addr:   address that the peer uses, see mr_region.iova
- * @access: bits that must all have been granted
+ * @access: bits that must all have been granted, and MR_CHECKED()
  * @iov:    out: room for MR_IOV_MAX pieces
  * @cnt:    out: number of pieces, at least 1, also for zero bytes
  *

@@ -137,6 +137,52 @@ static void only_what_was_granted_is_allowed(void **state)
 	mr_fini(&t);
 }
 
+/* Peers see nothing of that. */
+static void what_was_checked_is_known_of_one_kind(void **state)
+{
+	struct iovec iov = { .iov_base = (void *)64, .iov_len = 64 }, out[MR_IOV_MAX];
+	struct mr_spec spec = {
+		.iov = &iov, .iov_cnt = 1, .access = RMA, .key = 1, .object = &iov, .live = true
+	};
+	const struct mr_region *r;
+	struct mr_reader reader;
+	struct mr_view view;
+	struct mr_table t;
+	uint32_t index;
+	size_t cnt;
+
+	mr_init(&t, MR_KEYS_GIVEN, &memory);
+	spec.access |= MR_CHECKED(RMA); /* is no access that is granted */
+	assert_int_equal(mr_insert(&t, &spec, &index), 0);
+	r = mr_at(&t, index);
+	assert_int_equal(mr_range(r, 0, 1, RMA, out, &cnt), 0);
+	assert_int_equal(
+		mr_range(r, 0, 1, FI_REMOTE_READ | MR_CHECKED(FI_REMOTE_READ), out, &cnt),
+		-FI_EACCES);
+	mr_set_checked(&t, index, FI_REMOTE_READ);
+	assert_int_equal(
+		mr_range(r, 0, 1, FI_REMOTE_READ | MR_CHECKED(FI_REMOTE_READ), out, &cnt), 0);
+	assert_int_equal(
+		mr_range(r, 0, 1, FI_REMOTE_WRITE | MR_CHECKED(FI_REMOTE_WRITE), out, &cnt),
+		-FI_EACCES);
+	assert_int_equal(mr_range(r, 0, 1, RMA | MR_CHECKED(RMA), out, &cnt), -FI_EACCES);
+	mr_set_checked(&t, index, FI_REMOTE_WRITE);
+	assert_int_equal(mr_range(r, 0, 1, RMA | MR_CHECKED(RMA), out, &cnt), 0);
+	mr_invalidate(&t, index);
+	mr_validate(&t, index);
+	assert_int_equal(mr_range(r, 0, 1, RMA | MR_CHECKED(RMA), out, &cnt), 0);
+	assert_int_equal(mr_reader_init(&reader, mapped[0]), 0);
+	assert_int_equal(mr_reader_find(&reader, 1, &view), 0);
+	assert_int_equal(view.access, RMA);
+	/* A key that is given again is another region's. */
+	mr_remove(&t, index);
+	assert_int_equal(mr_insert(&t, &spec, &index), 0);
+	assert_int_equal(mr_range(mr_at(&t, index), 0, 1,
+				  FI_REMOTE_READ | MR_CHECKED(FI_REMOTE_READ), out, &cnt),
+			 -FI_EACCES);
+	mr_fini(&t);
+}
+
 static void the_whole_address_space_is_a_region(void **state)
 {
 	struct mr_table t;
@@ -726,6 +772,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_region_resolves_to_the_byte),
 		cmocka_unit_test(only_what_was_granted_is_allowed),
+		cmocka_unit_test(what_was_checked_is_known_of_one_kind),
 		cmocka_unit_test(the_whole_address_space_is_a_region),
 		cmocka_unit_test(a_region_may_be_empty),
 		cmocka_unit_test(a_key_of_the_application_is_free_once_removed),

@@ -110,8 +110,8 @@ static int engine_mr_end_key(struct engine_mr *mr)
 }
 
 /*
- * Ends what a region has without its key, and frees it: it has no endpoint, no counters and no
- * users, as engine_mr_create() expects it.
+ * Ends what a region has without its key, and frees it: it has no endpoint, no counters, no checks
+ * and no users, as engine_mr_create() expects it.
  */
 static inline void engine_mr_free(struct engine_mr *mr)
 {
@@ -123,6 +123,8 @@ static inline void engine_mr_free(struct engine_mr *mr)
 		mr->base->subs--;
 		mr->base = NULL;
 	}
+	if (unlikely(mr->checks.cnt))
+		mr->checks = (struct engine_mr_checks){ 0 };
 	engine_mrs_count(mrs, UINT32_MAX);
 	pool_put(&mrs->pool, mr);
 }

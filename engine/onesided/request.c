@@ -65,11 +65,6 @@ int engine_request_land(struct engine_ep *ep, const struct request *r, uint64_t 
 			return ret;
 		}
 		landing->len[landing->mr_cnt++] = t->len;
-		if (engine_mr_whole(landing->mr[landing->mr_cnt - 1]) &&
-		    !platform_mapped(iov[0].iov_base, iov[0].iov_len)) {
-			landing_release(landing);
-			return -FI_EACCES;
-		}
 		memcpy(&landing->iov[landing->iov_cnt], iov, cnt * sizeof(*iov));
 		landing->iov_cnt += (uint32_t)cnt;
 	}

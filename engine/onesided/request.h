@@ -113,13 +113,8 @@ static engine_path int request_place(struct engine_peer *peer, const struct pack
 				     uint64_t len, uint64_t access, struct iovec *iov,
 				     size_t *cnt, struct engine_mr **mr)
 {
-	int ret = engine_mr_resolve(peer->ep->domain, peer->ep, packet->data, packet->tag, len,
-				    access, iov, cnt, mr);
-
-	if (likely(!ret) && engine_mr_whole(*mr) &&
-	    !platform_mapped(iov[0].iov_base, iov[0].iov_len))
-		return -FI_EACCES;
-	return ret;
+	return engine_mr_resolve(peer->ep->domain, peer->ep, packet->data, packet->tag, len,
+				 access, iov, cnt, mr);
 }
 
 /* Count an access of @len bytes in the context's counter of FI_REMOTE_READ or FI_REMOTE_WRITE. */

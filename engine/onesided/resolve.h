@@ -8,8 +8,8 @@
 #define WEFT_RESOLVE_H
 
 #include <rdma/fi_errno.h>
+#include "checked.h"
 #include "cntr.h"
-#include "regions.h"
 #include "registrar.h"
 
 /*
@@ -25,8 +25,8 @@
  * @mr:     out: the region; borrowed
  *
  * Returns 0; -FI_EKEYREJECTED: the key is unknown, closed, not enabled, or of another endpoint;
- * -FI_EACCES: the access is not granted, or the range is not inside the region. Out-parameters are
- * written on success only.
+ * -FI_EACCES: the access is not granted, the range is not inside the region, or its memory does not
+ * allow the access. Out-parameters are written on success only.
  * Source: fi_mr(3), fi_rma(3).
  */
 static inline int engine_mr_resolve(struct engine_domain *domain, struct engine_ep *ep,
@@ -42,7 +42,9 @@ static inline int engine_mr_resolve(struct engine_domain *domain, struct engine_
 	found = region->object;
 	if (unlikely(found->ep && found->ep != ep))
 		return -FI_EKEYREJECTED;
-	ret = mr_range(region, addr, len, access, iov, cnt);
+	ret = mr_range(region, addr, len, access | MR_CHECKED(access), iov, cnt);
+	if (unlikely(ret))
+		ret = engine_mr_check(region, addr, len, access, iov, cnt);
 	if (unlikely(ret))
 		return ret;
 	*mr = found;
@@ -84,15 +86,6 @@ static inline void engine_mr_release(struct engine_mr *mr)
 static inline void engine_mr_count(struct engine_mr *mr, uint64_t access, uint64_t len)
 {
 	engine_count(access & FI_REMOTE_WRITE ? mr->writes.cntr : mr->reads.cntr, 0, len);
-}
-
-/*
- * engine_mr_whole - returns true if the region is the whole address space, not all of which is
- * mapped
- */
-static inline bool engine_mr_whole(const struct engine_mr *mr)
-{
-	return unlikely(mr->iov[0].iov_len == UINTPTR_MAX);
 }
 
 #endif

@@ -61,6 +61,16 @@ struct engine_mrs {
 	} devices[ENGINE_WIRE_MAX];
 };
 
+/* What is known of the memory of a region, by accesses of peers to it (onesided/checked.h). */
+struct engine_mr_checks {
+	/* Accesses that looked here */
+	uint32_t cnt;
+	/* A refusal was logged */
+	bool told;
+	/* Pages that were found to allow loads [0], and stores [1] */
+	struct platform_range found[2];
+};
+
 struct engine_mr {
 	struct pool_object object;
 	struct fid_mr fid;
@@ -81,6 +91,8 @@ struct engine_mr {
 	struct cntr_region reads, writes;
 	bool enabled;
 	bool closing;
+	/* Zero while no peer has accessed it by packet */
+	struct engine_mr_checks checks;
 	size_t iov_cnt;
 	struct iovec iov[MR_IOV_MAX];
 	/* Registrations with the devices of mrs: of the first piece with each, of the next, ... */

@@ -92,8 +92,18 @@ uint64_t platform_now_ns(void);
 /* platform_random - fill @len bytes that can't be guessed. Returns 0 or -FI_EIO */
 int platform_random(void *buf, size_t len);
 
-/* platform_mapped - is there memory in the whole range; a system call: not for the fast path */
-bool platform_mapped(const void *addr, size_t len);
+/* A range of addresses: its first one, and the one behind its last */
+struct platform_range {
+	uintptr_t from, end;
+};
+
+/*
+ * platform_accessible - returns true if an access to a range causes no fault that is not handled
+ * platform_mapped - returns true if that is known of a range, whose pages are not touched
+ * As in user space.
+ */
+bool platform_accessible(const void *addr, size_t len, bool write, struct platform_range *found);
+bool platform_mapped(const void *addr, size_t len, bool write);
 
 /* platform_yield - let another thread run on this core */
 void platform_yield(void);

@@ -11,8 +11,10 @@
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
 #endif
+#include "maps.h"
 #include "membarrier.h"
 #include "platform.h"
+#include "touch.h"
 
 /*
  * calloc() leaves memory untouched that is fresh from the kernel, which aligned_alloc() with a
@@ -57,21 +59,62 @@ int platform_random(void *buf, size_t len)
 	return 0;
 }
 
-bool platform_mapped(const void *addr, size_t len)
+/* Computes the whole pages of a range. Returns false if they are beyond the last address. */
+static bool pages_of(const void *addr, size_t len, struct platform_range *pages)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)addr & ~(page - 1),
-		  end;
-	unsigned char resident[512];
-	size_t step;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), last;
 
-	if (__builtin_add_overflow((uintptr_t)addr, len, &end))
+	if (__builtin_add_overflow((uintptr_t)addr, len - 1, &last) || last > UINTPTR_MAX - page)
 		return false;
-	for (; at < end; at += step) {
-		step = end - at < sizeof(resident) * page ? end - at : sizeof(resident) * page;
-		if (mincore((void *)at, step, resident))
-			return false;
-	}
+	pages->from = (uintptr_t)addr & ~(page - 1);
+	pages->end = (last & ~(page - 1)) + page;
 	return true;
+}
+
+/* Returns 0, -FI_EFAULT: an access would end the process, or another -FI_E*: that is not known. */
+static int range_ask(const void *addr, size_t len, const struct platform_range *pages,
+		     bool write)
+{
+	size_t whole = pages->end - pages->from;
+	void *from = (void *)pages->from;
+	int ret = -FI_EINVAL;
+
+	if (len <= PLATFORM_TOUCH_MAX)
+		ret = sys_touch(from, whole, write);
+	if (ret && ret != -FI_EFAULT)
+		ret = sys_maps_allow(addr, len, write ? PROT_WRITE : PROT_READ);
+	if (ret && ret != -FI_EFAULT)
+		ret = sys_touch(from, whole, write); /* no /proc, or no descriptor for it */
+	return ret;
+}
+
+/* Returns true if the kernel has what sys_touch() calls. */
+static bool touch_works(void)
+{
+	struct platform_range pages;
+
+	return pages_of(&pages, 1, &pages) &&
+	       !sys_touch((void *)pages.from, pages.end - pages.from, true);
+}
+
+bool platform_accessible(const void *addr, size_t len, bool write, struct platform_range *found)
+{
+	struct platform_range pages;
+	int ret;
+
+	if (!pages_of(addr, len, &pages))
+		return false;
+	ret = range_ask(addr, len, &pages, write);
+	if (ret && (ret == -FI_EFAULT || touch_works() ||
+		    !sys_mapped((void *)pages.from, pages.end - pages.from)))
+		return false;
+	*found = pages;
+	return true;
+}
+
+bool platform_mapped(const void *addr, size_t len, bool write)
+{
+	return !sys_maps_allow(addr, len, write ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
 /* Returns true if the process is known to have had no other thread yet. */

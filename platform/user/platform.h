@@ -44,8 +44,30 @@ static inline uint64_t platform_now_ns(void)
 /* platform_random - fill @buf with @len bytes that can't be guessed. Returns 0 or -FI_EIO */
 int platform_random(void *buf, size_t len);
 
-/* platform_mapped - returns true if the whole range is mapped; a system call: not for the fast path */
-bool platform_mapped(const void *addr, size_t len);
+/* A range of addresses: its first one, and the one behind its last */
+struct platform_range {
+	uintptr_t from, end;
+};
+
+/*
+ * platform_accessible - returns true if no access to a range would end the process
+ * @len:   bytes, not 0
+ * @write: by stores; else by loads
+ * @found: out, if so: a range for which that holds too, the one that was asked for among it
+ *
+ * Up to PLATFORM_TOUCH_MAX bytes have their pages afterwards, as after the access. Of longer ranges it is
+ * asked what they are mapped as, which takes less from there on where the pages are present. System calls:
+ * not for the fast path.
+ */
+#define PLATFORM_TOUCH_MAX (128u << 10)
+bool platform_accessible(const void *addr, size_t len, bool write, struct platform_range *found);
+
+/*
+ * platform_mapped - returns true if a range is known to be mapped for loads, and with @write for stores too
+ * Touches nothing, and does not see what platform_accessible() sees by touching: guard pages, the end of a
+ * file that is shorter than its mapping. System calls.
+ */
+bool platform_mapped(const void *addr, size_t len, bool write);
 
 /* platform_yield - let another thread or process run on this core: sched_yield(2) */
 void platform_yield(void);
