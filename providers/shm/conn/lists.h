@@ -7,7 +7,10 @@
 
 struct pshm_wire;
 
-/* pshm_lists_lock, pshm_lists_unlock - around changes of wire->conns and of wire_share.all */
+/*
+ * pshm_lists_lock, pshm_lists_unlock - around changes of wire->conns, of wire_share.all and of the list of
+ * peers' tables
+ */
 void pshm_lists_lock(void);
 void pshm_lists_unlock(void);
 /* pshm_fork_watch - make the child of a fork leave the objects in those lists alone, from now on */

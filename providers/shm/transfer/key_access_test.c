@@ -23,6 +23,7 @@
 #include "mock_engine.h"
 #include "peer_arena.h"
 #include "reader.h"
+#include "peer_keys.h"
 #include "share.h"
 
 #define RMA    (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -587,7 +588,8 @@ static void who_is_inside_when_its_connection_ends_is_still_seen(void **state)
 	assert_false(pshm_wire_ops.share_used(share, region));
 }
 
-static int pairs_mapped(void)
+/* Returns how often this process has memory of that name mapped. */
+static int mapped(const char *name)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
 	char line[512];
@@ -595,7 +597,7 @@ static int pairs_mapped(void)
 
 	assert_non_null(maps);
 	while (fgets(line, sizeof(line), maps))
-		cnt += strstr(line, "weft-pair") != NULL;
+		cnt += strstr(line, name) != NULL;
 	fclose(maps);
 	return cnt;
 }
@@ -612,9 +614,31 @@ static void who_says_again_and_again_to_be_inside_gets_no_more_memory(void **sta
 		assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
 		mock_until(&a, &b, a.conn && b.conn);
 	}
-	assert_in_range(pairs_mapped(), 2, 20);
+	assert_in_range(mapped("weft-pair"), 2, 20);
 	assert_true(pshm_wire_ops.share_used(share, region + 1));
 	assert_false(pshm_wire_ops.share_used(share, region));
+}
+
+/* None of them unmaps what another one uses. */
+static void connections_to_a_domain_map_its_table_once(void **state)
+{
+	struct mock others[3];
+	struct wire_conn *conn;
+
+	assert_int_equal(access_all(true, KEY, 0, 9000), 0);
+	for (int i = 0; i < 3; i++) {
+		mock_open(&others[i]);
+		assert_int_equal(mock_connect(&others[i], &b.addr, &conn), 0);
+		mock_until(&others[i], &b, others[i].conn != NULL);
+		assert_int_equal(pshm_reading_make(pshm_conn_of(others[i].conn)), 0);
+	}
+	/* as the owner has it, and as those have it that read it */
+	assert_int_equal(mapped("weft-table"), 2);
+	for (int i = 0; i < 3; i++)
+		mock_close(&others[i]);
+	assert_int_equal(access_all(false, KEY, 0, 9000), 0);
+	pshm_direct_drop(pshm_conn_of(a.conn));
+	assert_int_equal(mapped("weft-table"), 1);
 }
 
 static void nobody_goes_in_once_the_connection_has_ended(void **state)
@@ -782,6 +806,7 @@ int main(void)
 		TEST(pages_without_data_are_cut_off_too, setup),
 		TEST(who_is_inside_when_its_connection_ends_is_still_seen, setup),
 		TEST(who_says_again_and_again_to_be_inside_gets_no_more_memory, setup),
+		TEST(connections_to_a_domain_map_its_table_once, setup),
 		TEST(nobody_goes_in_once_the_connection_has_ended, setup),
 		TEST(packets_are_taken_when_the_peer_has_polled, setup),
 		TEST(payload_whose_header_has_not_left_is_not_taken, setup),

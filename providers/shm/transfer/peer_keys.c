@@ -12,35 +12,35 @@
 #include "conn.h"
 #include "peer_arena.h"
 #include "peer_keys.h"
+#include "peer_tables.h"
 
 /* The table */
 
-/* Maps the table. @theirs: its location, in a private copy. Returns 0 or -FI_E*. */
+/* Begins to read the table. @theirs: its location, in a private copy. Returns 0 or -FI_E*. */
 static int reading_open(struct pshm_conn *conn, const struct pshm_shown *theirs)
 {
 	struct pshm_reading *r = platform_alloc(sizeof(*r));
-	struct pshm_offer offer = { .pid = conn->process->pid, .fd = theirs->fd };
+	const char *memory;
 	int err;
 
 	if (!r)
 		return -FI_ENOMEM;
 	r->remote_events = theirs->remote_events;
 	r->write_guard = theirs->write_guard;
-	memcpy(offer.nonce, theirs->nonce, PSHM_NONCE);
-	err = pshm_table_open(&offer, &r->region);
+	err = pshm_peer_table_get(conn->process, theirs, &r->table);
 	if (err)
 		goto err_free;
-	err = mr_reader_init(&r->reader, (char *)r->region.addr + PSHM_TABLE_HEAD);
+	memory = (const char *)r->table->region.addr + PSHM_TABLE_HEAD;
+	err = mr_reader_init(&r->reader, memory);
 	if (err)
-		goto err_close;
+		goto err_put;
 	for (uint32_t i = 1; i < PSHM_TABLE_SLABS; i++)
-		mr_reader_attach(&r->reader,
-				 (char *)r->region.addr + PSHM_TABLE_HEAD + mr_slab_offset(i));
+		mr_reader_attach(&r->reader, memory + mr_slab_offset(i));
 	conn->reading = r;
 	return 0;
 
-err_close:
-	pshm_region_close(&r->region);
+err_put:
+	pshm_peer_table_put(r->table);
 err_free:
 	platform_free(r);
 	return err;
@@ -67,7 +67,7 @@ void pshm_reading_close(struct pshm_conn *conn)
 {
 	if (!conn->reading)
 		return;
-	pshm_region_close(&conn->reading->region);
+	pshm_peer_table_put(conn->reading->table);
 	platform_free(conn->reading);
 	conn->reading = NULL;
 }

@@ -6,6 +6,8 @@
 #include "conn.h"
 #include "peer_arena.h"
 
+struct pshm_peer_table;
+
 /* Regions of a peer that were used last, by key. */
 #define REACHED_CNT 16u
 
@@ -17,9 +19,10 @@ struct reached_region {
 	struct pshm_peer_chunk chunk;
 };
 
-/* The peer's key table. */
+/* The peer's key table, as a connection reads it. */
 struct pshm_reading {
-	struct pshm_region region;
+	/* with a reference; others of this process may use it too */
+	struct pshm_peer_table *table;
 	struct mr_reader reader;
 	uint64_t remote_events;
 	/* its address in the peer; 0: nothing may be written */
@@ -30,11 +33,11 @@ struct pshm_reading {
 };
 
 /*
- * pshm_reading_make - map the table that the peer shows
+ * pshm_reading_make - begin to read the table that the peer shows (peer_tables.h)
  * Returns 0, -FI_EOPNOTSUPP while it shows nothing, or -FI_E*.
  */
 int pshm_reading_make(struct pshm_conn *conn);
-/* pshm_reading_close - unmap it; without effect on a connection that has none */
+/* pshm_reading_close - let go of it; without effect on a connection that has none */
 void pshm_reading_close(struct pshm_conn *conn);
 
 /*
