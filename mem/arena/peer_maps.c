@@ -256,6 +256,23 @@ int arena_peer_map(struct arena_peer *peer, uint32_t idx, uint64_t serial,
 	return err;
 }
 
+void arena_peer_touch(struct arena_peer_chunk *chunk, const char *at, uint64_t len)
+{
+	const char *end = at + len, *next;
+
+	for (; at < end; at = next) {
+		uintptr_t window = (uintptr_t)at / ARENA_WINDOW % ARENA_WINDOWS;
+		_Atomic uint64_t *word = &chunk->touched[window / 64];
+		uint64_t bit = 1ull << window % 64;
+
+		next = at + (ARENA_WINDOW - (uintptr_t)at % ARENA_WINDOW);
+		if (likely(atomic_load_explicit(word, memory_order_relaxed) & bit))
+			continue;
+		atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
+		(void)*(const volatile char *)at;
+	}
+}
+
 void arena_peer_unmap(struct arena_peer_chunk *chunk)
 {
 	platform_lock(&lock);

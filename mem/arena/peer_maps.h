@@ -38,7 +38,14 @@ struct arena_peer_id {
 	uint8_t nonce[ARENA_NONCE];
 };
 
-/* A chunk, mapped. Nothing of it changes but the first two. */
+/*
+ * What the kernel maps with the page that is loaded first (fault_around_bytes), and how many such windows of a
+ * chunk are told apart: 256 MiB. Of a longer one some share a bit.
+ */
+#define ARENA_WINDOW  65536u
+#define ARENA_WINDOWS 4096u
+
+/* A chunk, mapped. Nothing of it changes but the first two, and the bits of its windows. */
 struct arena_peer_chunk {
 	/* in arena_peer.chunks */
 	struct list link;
@@ -54,6 +61,8 @@ struct arena_peer_chunk {
 	uint64_t len;
 	/* we may store */
 	bool writable;
+	/* a bit for each window that arena_peer_touch() has been called for */
+	_Atomic uint64_t touched[ARENA_WINDOWS / 64];
 };
 
 /* What is mapped. */
@@ -106,6 +115,13 @@ static inline uint64_t arena_peer_serial(const struct arena_directory *directory
  */
 int arena_peer_map(struct arena_peer *peer, uint32_t idx, uint64_t serial,
 		   struct arena_peer_chunk **chunk);
+
+/*
+ * arena_peer_touch - before the first stores to a range: have the kernel map what the owner has of it, by windows
+ * @at, @len: in the chunk, which is writable
+ * A store maps one page, a load all of a window. What has been touched costs a look at its bit.
+ */
+void arena_peer_touch(struct arena_peer_chunk *chunk, const char *at, uint64_t len);
 
 /* arena_peer_unmap - drop a reference to a chunk: it stays mapped while others have one */
 void arena_peer_unmap(struct arena_peer_chunk *chunk);

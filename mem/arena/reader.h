@@ -124,6 +124,13 @@ uint64_t arena_reader_map_until(struct arena_reader *reader, uint64_t serial);
 bool arena_reader_valid(const struct arena_reader *reader, uint32_t chunk, uint64_t number);
 
 /*
+ * arena_reader_touch - called before a longer store: maps what will be stored to at once, if it was not before
+ * @at, @len: as arena_reader_at() has returned it for a store, and is still mapped
+ */
+void arena_reader_touch(const struct arena_reader *reader, uint32_t chunk, const char *at,
+			uint64_t len);
+
+/*
  * arena_reader_tidy - let go of chunks that are no more; cheap where there are none
  * The caller uses nothing that is mapped, but for what it asks for again or arena_reader_valid() allows.
  */

@@ -190,6 +190,8 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	ssize_t n;
 
 	cnt = iov_slice(d->iov, d->iov_cnt, d->moved, len, local);
+	if (p->here && d->write)
+		pshm_peer_touch(conn, &p->chunk, p->here + d->range_moved, len);
 	pshm_enter(conn, p->view.index | (p->here ? PSHM_INSIDE_MAPPED : 0));
 	if (!pshm_key_open(conn, &p->view))
 		n = -FI_EKEYREJECTED;

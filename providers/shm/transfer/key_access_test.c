@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -551,6 +552,45 @@ static void a_chunk_that_becomes_another_one_while_it_is_looked_for_is_not_used(
 	assert_int_equal(arena_free(arena_get(), ours), 0);
 }
 
+/* Returns how many page faults an access of all of a region takes. */
+static long faults_of(bool write, uint64_t key)
+{
+	struct rusage before, after;
+
+	assert_int_equal(access_all(write, key, 0, 1), 0);
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	assert_int_equal(access_all(write, key, 0, LEN), 0);
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	return after.ru_minflt - before.ru_minflt;
+}
+
+/* A store maps the page that it is to, a load the pages around it too. */
+static void the_first_stores_to_a_region_take_no_more_faults_than_loads(void **state)
+{
+	long loads, stores;
+	uint32_t indexes[2];
+	unsigned char *ours[2];
+
+	for (int i = 0; i < 2; i++) {
+		ours[i] = expose_arena(KEY + 1 + (uint64_t)i, &indexes[i]);
+		memset(ours[i], i, LEN);
+	}
+	for (int i = 0; i < 2000; i++)
+		mock_poll(NULL, &b);
+	memset(buf, 1, LEN);
+	loads = faults_of(false, KEY + 1);
+	memset(buf, 7, LEN);
+	stores = faults_of(true, KEY + 2);
+	print_message("loads %ld, stores %ld\n", loads, stores);
+	assert_in_range(stores, 0, 2 * loads + 32);
+	for (size_t i = 0; i < LEN; i++)
+		assert_int_equal(ours[1][i], 7);
+	for (int i = 0; i < 2; i++) {
+		mr_remove(&table, indexes[i]);
+		assert_int_equal(arena_free(arena_get(), ours[i]), 0);
+	}
+}
+
 static void pages_without_data_are_cut_off_too(void **state)
 {
 	struct packet_target target = { .addr = 0, .len = 8, .key = KEY + 1 };
@@ -803,6 +843,7 @@ int main(void)
 		TEST(a_key_that_is_given_again_leads_to_its_new_region, setup),
 		TEST(what_is_loaded_is_the_regions_after_its_chunk_was_retired, setup),
 		TEST(a_chunk_that_becomes_another_one_while_it_is_looked_for_is_not_used, setup),
+		TEST(the_first_stores_to_a_region_take_no_more_faults_than_loads, setup),
 		TEST(pages_without_data_are_cut_off_too, setup),
 		TEST(who_is_inside_when_its_connection_ends_is_still_seen, setup),
 		TEST(who_says_again_and_again_to_be_inside_gets_no_more_memory, setup),
