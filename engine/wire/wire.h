@@ -454,10 +454,10 @@ struct wire_ops {
 	/*
 	 * share_cut - take the memory of a region away from peers that do not end their accesses
 	 * @addr, @len: of the region
-	 * Called after share_used() has returned true for long. The contents of the memory stay, as
-	 * memory of this process alone.
-	 * Returns true if it is neither read nor written any more by those who use it; false: that is
-	 * not possible. NULL: it never is.
+	 * Called after share_used() has returned true for long; may wait for a second. The contents of the
+	 * memory stay, as memory of this process alone.
+	 * Returns true if it is not written any more by those who use it, and nothing that they read
+	 * of it reaches their programs; false: that is not possible. NULL: it never is.
 	 */
 	bool (*share_cut)(struct wire_share *share, uint32_t index, const void *addr,
 			  size_t len);

@@ -248,8 +248,8 @@ struct pshm_shown {
 	 */
 	uint32_t remote_events;
 	uint32_t zero;
-	/* address of the write guard that writes pass; 0: nothing may be written */
-	uint64_t write_guard;
+	/* address of the write guard that writes pass, which may become another one; 0: nothing may be written */
+	_Atomic uint64_t write_guard;
 	/* 1: what follows is valid */
 	_Atomic uint32_t arena_shown;
 	/* descriptor of the directory in that process */

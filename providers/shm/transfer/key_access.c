@@ -140,15 +140,26 @@ static int refused(struct pshm_conn *conn, bool write, ssize_t err)
 	return (int)err;
 }
 
-static ssize_t move_piece(const struct pshm_conn *conn, bool write, const struct iovec *local,
-			  size_t cnt, const struct iovec *remote)
+/*
+ * Copies by the kernel. What was read counts if the key still resolves: the owner may have cut this process off
+ * while it was stopped, and has shut the write guard then, and shows another one.
+ */
+static ssize_t move_piece(struct pshm_conn *conn, const struct mr_view *view, bool write,
+			  const struct iovec *local, size_t cnt, const struct iovec *remote)
 {
-	void *write_guard = (void *)(uintptr_t)conn->reading->write_guard;
+	struct pshm_reading *r = conn->reading;
 	pid_t pid = (pid_t)conn->process->pid;
+	ssize_t n;
 
-	if (write)
-		return sys_process_vm_write_guarded(pid, write_guard, local, cnt, remote, 1);
-	return sys_process_vm_read(pid, local, cnt, remote, 1);
+	if (write) {
+		n = sys_process_vm_write_guarded(pid, (void *)(uintptr_t)r->write_guard, local,
+						 cnt, remote, 1);
+		if (n == -FI_EFAULT)
+			r->write_guard = pshm_shown_guard(conn);
+		return n;
+	}
+	n = sys_process_vm_read(pid, local, cnt, remote, 1);
+	return n < 0 || mr_reader_check(&r->reader, view) ? n : -FI_EKEYREJECTED;
 }
 
 /* Copies between our memory and a range that is mapped here. Returns bytes, or -FI_E*. */
@@ -201,7 +212,7 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	else if (pshm_process_dead(conn->process))
 		n = -FI_ECONNRESET;
 	else
-		n = move_piece(conn, d->write, local, cnt, &remote);
+		n = move_piece(conn, &p->view, d->write, local, cnt, &remote);
 	pshm_leave(conn);
 	if (n < 0)
 		return p->here ? (int)n : refused(conn, d->write, n);

@@ -23,6 +23,7 @@
 #include "mock_core.h"
 #include "mock_engine.h"
 #include "peer_arena.h"
+#include "process_vm.h"
 #include "reader.h"
 #include "peer_keys.h"
 #include "share.h"
@@ -423,10 +424,44 @@ static void a_peer_that_is_stopped_in_a_store_is_cut_off(void **state)
 	atomic_store(&conn->pair->inside[conn->side].entered, conn->entered + 1);
 	atomic_store(mark_of_a(), other);
 	assert_true(pshm_wire_ops.share_used(share, other));
-	/* and by the kernel, from which nothing is cut off */
-	assert_false(pshm_wire_ops.share_cut(share, other, ours, LEN));
 	atomic_store(mark_of_a(), 0);
 	assert_int_equal(arena_free(arena_get(), ours), 0);
+}
+
+/* Writes a byte to b as a peer does that was told of that write guard. Returns as the system call does. */
+static ssize_t write_guarded(uint64_t write_guard, unsigned char byte)
+{
+	struct iovec local = { &byte, 1 }, remote = { memory, 1 };
+
+	return sys_process_vm_write_guarded(getpid(), (void *)(uintptr_t)write_guard, &local, 1,
+					    &remote, 1);
+}
+
+/* Between its look at the key and its call. Others go on to write, through another guard. */
+static void a_peer_that_is_stopped_before_its_call_is_cut_off(void **state)
+{
+	const struct pshm_conn *conn = pshm_conn_of(a.conn);
+	struct pshm_shown *shown = &conn->pair->shown[pshm_other(conn)];
+	uint64_t write_guard;
+
+	memset(buf, 1, 9000);
+	assert_int_equal(access_all(true, KEY, 0, 9000), 0);
+	write_guard = shown->write_guard;
+	assert_int_equal(write_guarded(write_guard, 2), 1);
+	atomic_store(mark_of_a(), region);
+	mr_invalidate(&table, region);
+	assert_true(pshm_wire_ops.share_used(share, region));
+	assert_true(pshm_wire_ops.share_cut(share, region, memory, LEN));
+	assert_false(pshm_wire_ops.share_used(share, region));
+	assert_int_equal(write_guarded(write_guard, 3), -FI_EFAULT);
+	assert_int_equal(memory[0], 2);
+	atomic_store(mark_of_a(), 0);
+	mr_validate(&table, region);
+	assert_true(shown->write_guard && shown->write_guard != write_guard);
+	/* by packet once, since it knows the former one */
+	assert_int_equal(access_all(true, KEY, 0, 9000), -FI_EFAULT);
+	assert_int_equal(access_all(true, KEY, 0, 9000), 0);
+	assert_int_equal(memory[0], 1);
 }
 
 /* No packet tells the owner that a peer is active, but it can look. */
@@ -839,6 +874,7 @@ int main(void)
 		TEST(a_key_that_goes_ends_what_is_under_way, setup),
 		TEST(who_is_inside_is_seen_by_the_owner, setup),
 		TEST(a_peer_that_is_stopped_in_a_store_is_cut_off, setup),
+		TEST(a_peer_that_is_stopped_before_its_call_is_cut_off, setup),
 		TEST(the_owner_sees_that_a_peer_has_stored, setup),
 		TEST(a_key_that_is_given_again_leads_to_its_new_region, setup),
 		TEST(what_is_loaded_is_the_regions_after_its_chunk_was_retired, setup),

@@ -26,7 +26,7 @@ static int reading_open(struct pshm_conn *conn, const struct pshm_shown *theirs)
 	if (!r)
 		return -FI_ENOMEM;
 	r->remote_events = theirs->remote_events;
-	r->write_guard = theirs->write_guard;
+	r->write_guard = pshm_shown_guard(conn);
 	err = pshm_peer_table_get(conn->process, theirs, &r->table);
 	if (err)
 		goto err_free;

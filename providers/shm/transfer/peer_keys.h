@@ -37,6 +37,13 @@ struct pshm_reading {
  * Returns 0, -FI_EOPNOTSUPP while it shows nothing, or -FI_E*.
  */
 int pshm_reading_make(struct pshm_conn *conn);
+/* pshm_shown_guard - the address of the write guard that the peer shows now */
+static inline uint64_t pshm_shown_guard(const struct pshm_conn *conn)
+{
+	return atomic_load_explicit(&conn->pair->shown[pshm_other(conn)].write_guard,
+				    memory_order_relaxed);
+}
+
 /* pshm_reading_close - let go of it; without effect on a connection that has none */
 void pshm_reading_close(struct pshm_conn *conn);
 

@@ -27,6 +27,8 @@
 #include "share.h"
 #include "shown.h"
 
+/* ns for which a peer may still be in a call that passed the write guard before it was shut */
+#define CALL_NS 1000000000u
 /* Ended connections to one process whose pairs stay mapped. */
 #define GUESTS_MAX 16u
 
@@ -68,7 +70,7 @@ static uint32_t peer_inside(const struct pshm_conn *conn, uint32_t index)
 
 	if (!line || (index && (line & ~PSHM_INSIDE_MAPPED) != index))
 		return 0;
-	/* one that was cut off stores to memory that is not ours any more */
+	/* one that was cut off stores to memory that is not ours any more, or not at all */
 	if (conn->cut &&
 	    conn->cut_entered == atomic_load_explicit(&theirs->entered, memory_order_relaxed))
 		return 0;
@@ -160,6 +162,11 @@ static bool by_mapping(struct pshm_conn *conn, uint32_t line)
 	return line & PSHM_INSIDE_MAPPED;
 }
 
+static bool by_call(struct pshm_conn *conn, uint32_t line)
+{
+	return !(line & PSHM_INSIDE_MAPPED);
+}
+
 static bool cut_off(struct pshm_conn *conn, uint32_t line)
 {
 	conn->cut_entered = atomic_load_explicit(&conn->pair->inside[pshm_other(conn)].entered,
@@ -206,15 +213,6 @@ bool pshm_share_marked(const struct wire_share *share, uint32_t index)
 	return false;
 }
 
-bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr, size_t len)
-{
-	struct arena *arena = arena_started();
-
-	if (!arena || !insiders(share, index, by_mapping) || arena_cut(arena, addr, len))
-		return false;
-	return insiders(share, index, cut_off);
-}
-
 const struct pshm_region *pshm_share_table(const struct wire_share *share)
 {
 	return &share->table;
@@ -232,7 +230,8 @@ void pshm_share_show(struct pshm_conn *conn)
 	shown->fd = (uint32_t)share->table.fd;
 	memcpy(shown->nonce, table->nonce, PSHM_NONCE);
 	shown->remote_events = (uint32_t)conn->wire->remote_events;
-	shown->write_guard = (uintptr_t)share->write_guard;
+	atomic_store_explicit(&shown->write_guard, (uintptr_t)share->write_guard,
+			      memory_order_relaxed);
 	/* R:pshm_shown.shown  what is shown before it; pairs A:pshm_shown.shown */
 	atomic_store_explicit(&shown->shown, 1, memory_order_release);
 }
@@ -249,6 +248,37 @@ static void show_all(struct wire_share *share)
 				pshm_share_show(conn);
 		}
 	}
+}
+
+/*
+ * Has every write by a call that begins from now on fail, and shows another write guard to those who write
+ * afterwards. A peer that was stopped before its call never makes it; what it reads is not used, since its key
+ * has ended. One that is in its call is not stopped there, and is waited for. Returns false if that is not
+ * possible.
+ */
+static bool calls_end(struct wire_share *share, uint32_t index)
+{
+	uint64_t end = platform_now_ns() + CALL_NS;
+
+	if (share->write_guard && sys_write_guard_shut(share->write_guard))
+		return false;
+	if (sys_write_guard_open(&share->write_guard))
+		share->write_guard = NULL;
+	show_all(share);
+	while (!insiders(share, index, by_mapping) && platform_now_ns() < end)
+		platform_yield();
+	return true;
+}
+
+bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr, size_t len)
+{
+	struct arena *arena = arena_started();
+
+	if (!insiders(share, index, by_call) && (!arena || arena_cut(arena, addr, len)))
+		return false;
+	if (!insiders(share, index, by_mapping) && !calls_end(share, index))
+		return false;
+	return insiders(share, index, cut_off);
 }
 
 /* struct mr_memory: slabs stand in the table's memory; those that it has no room for are private. */
