@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reserved addresses. Called by mem/ when a chunk is made, on any thread. */
+/*
+ * Reserved addresses. Called by mem/, also with the arena's lock held, on any thread: mappings are changed by the
+ * numbers of system calls (raw.h).
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "fault.h"
 #include "maps.h"
+#include "raw.h"
 #include "reserve.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -33,15 +36,15 @@ int sys_reserve(size_t len, size_t align, void **out)
 		return -err;
 	if (!len || len > SIZE_MAX - align)
 		return -FI_EINVAL;
-	addr = mmap(NULL, len + align, PROT_NONE, RESERVED, -1, 0);
+	addr = raw_mmap(NULL, len + align, PROT_NONE, RESERVED, -1, 0);
 	if (addr == MAP_FAILED)
 		return -errno;
 	before = -(uintptr_t)addr & (align - 1);
 	after = align - before;
 	if (before)
-		munmap(addr, before);
+		raw_munmap(addr, before);
 	if (after)
-		munmap(addr + before + len, after);
+		raw_munmap(addr + before + len, after);
 	*out = addr + before;
 	return 0;
 }
@@ -49,7 +52,7 @@ int sys_reserve(size_t len, size_t align, void **out)
 void sys_reserve_end(void *addr, size_t len)
 {
 	if (addr)
-		munmap(addr, len);
+		raw_munmap(addr, len);
 }
 
 int sys_reserve_map(void *addr, size_t len, int fd)
@@ -58,16 +61,17 @@ int sys_reserve_map(void *addr, size_t len, int fd)
 
 	if (err)
 		return -err;
-	if (mmap(addr, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+	if (raw_mmap(addr, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+	    MAP_FAILED)
 		return -errno;
 	/* Few hosts give them to all shared memory, more to what asks; where none are given it is as it was. */
-	madvise(addr, len, MADV_HUGEPAGE);
-	if (!madvise(addr, len, MADV_DONTFORK))
+	raw_madvise(addr, len, MADV_HUGEPAGE);
+	if (!raw_madvise(addr, len, MADV_DONTFORK))
 		return 0;
 	err = errno;
 	/* A child that shares the pages would write to this process's memory. */
-	if (mmap(addr, len, PROT_NONE, RESERVED | MAP_FIXED, -1, 0) == MAP_FAILED)
-		munmap(addr, len);
+	if (raw_mmap(addr, len, PROT_NONE, RESERVED | MAP_FIXED, -1, 0) == MAP_FAILED)
+		raw_munmap(addr, len);
 	return -err;
 }
 
@@ -77,9 +81,7 @@ static int reserve_anew(void *addr, size_t len, int prot)
 
 	if (err)
 		return -err;
-	/* by its number: to a library that has put its own mmap() first this is no mapping of the program's */
-	return syscall(SYS_mmap, addr, len, prot, RESERVED | MAP_FIXED, -1, 0) == -1 ? -errno
-										     : 0;
+	return raw_mmap(addr, len, prot, RESERVED | MAP_FIXED, -1, 0) == MAP_FAILED ? -errno : 0;
 }
 
 int sys_reserve_again(void *addr, size_t len)
@@ -114,11 +116,10 @@ static int leave_part(const struct sys_map *m, void *arg)
 		return 0;
 	/*
 	 * The kernel replaces a mapping in one step: another thread waits, and finds the same contents. To
-	 * a sanitizer that knows mmap() it would be a store to all of it, and to a library that has
-	 * put its own mmap() before this one, the end of this memory.
+	 * a sanitizer that knows mmap() it would be a store to all of it.
 	 */
-	if (syscall(SYS_mmap, m->addr, m->len, m->prot, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-		    leaving->fd, (off_t)m->offset) == -1)
+	if (raw_mmap(m->addr, m->len, m->prot, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+		     leaving->fd, (off_t)m->offset) == MAP_FAILED)
 		return -errno;
 	return 0;
 }
@@ -153,8 +154,7 @@ static int remove_part(const struct sys_map *m, void *arg)
 
 	if (err || !is_shared_of(m, id))
 		return -err;
-	/* by its number: a library that has put its own madvise() first has this memory from here */
-	return syscall(SYS_madvise, m->addr, m->len, MADV_REMOVE) ? -errno : 0;
+	return raw_madvise(m->addr, m->len, MADV_REMOVE) ? -errno : 0;
 }
 
 int sys_reserve_remove(void *addr, size_t len, const struct sys_memfd_id *id)
@@ -167,7 +167,7 @@ int sys_reserve_take(void *addr, size_t len)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 #ifdef MADV_POPULATE_WRITE
-	if (!madvise(addr, len, MADV_POPULATE_WRITE))
+	if (!raw_madvise(addr, len, MADV_POPULATE_WRITE))
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
@@ -196,7 +196,7 @@ int sys_reserve_own(void *addr, size_t len)
 
 static int clear_part(const struct sys_map *m, void *arg)
 {
-	if (syscall(SYS_mmap, m->addr, m->len, m->prot, RESERVED | MAP_FIXED, -1, 0) == -1)
+	if (raw_mmap(m->addr, m->len, m->prot, RESERVED | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return -errno;
 	return 0;
 }
@@ -214,7 +214,7 @@ void *sys_reserve_zero(size_t len)
 
 	if (sys_fault(SYS_CALL_MMAP))
 		return NULL;
-	addr = mmap(NULL, len, PROT_READ | PROT_WRITE, RESERVED, -1, 0);
+	addr = raw_mmap(NULL, len, PROT_READ | PROT_WRITE, RESERVED, -1, 0);
 	if (addr == MAP_FAILED)
 		return NULL;
 	IS_LOOKED_INTO(addr, len);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies around a fork. Memory is mapped and unmapped by the numbers of system calls: a library that has put its
- * own mmap() or mremap() first takes addresses of the arena for the program's.
+ * Copies around a fork, with the arena's lock held: mappings are changed by the numbers of system calls (raw.h).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -9,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "descriptor.h"
 #include "fault.h"
 #include "maps.h"
+#include "raw.h"
 #include "snapshot.h"
 
 /* At the beginning of its mapping, in pages of its own; the copy is behind it. */
@@ -64,18 +63,16 @@ static int add_part(const struct sys_map *m, void *arg)
 	const struct adding *adding = arg;
 	struct sys_snapshot_part *part;
 	int err;
-	long ret;
 
 	if (!m->shared || m->inode != adding->id->inode || m->device != adding->id->device)
 		return 0;
 	err = sys_fault(SYS_CALL_MMAP);
 	if (err)
 		return -err;
-	ret = syscall(SYS_mmap, NULL, head_len() + m->len, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (ret == -1)
+	part = raw_mmap(NULL, head_len() + m->len, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (part == MAP_FAILED)
 		return -errno;
-	part = (struct sys_snapshot_part *)ret;
 	*part = (struct sys_snapshot_part){ adding->snapshot->parts, m->addr, m->len, m->prot };
 	adding->snapshot->parts = part;
 	return 0;
@@ -129,13 +126,13 @@ static int put_part(struct sys_snapshot_part *part)
 	size_t len = part->len;
 	int prot = part->prot, err = 0;
 
-	if (syscall(SYS_mremap, copy_of(part), len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) ==
-	    -1)
+	if (raw_mremap(copy_of(part), len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) ==
+	    MAP_FAILED)
 		err = -errno;
-	else if (prot != (PROT_READ | PROT_WRITE) && mprotect(addr, len, prot))
+	else if (prot != (PROT_READ | PROT_WRITE) && raw_mprotect(addr, len, prot))
 		err = -errno;
 	/* its copy has been moved away */
-	syscall(SYS_munmap, part, head_len());
+	raw_munmap(part, head_len());
 	return err;
 }
 
@@ -158,6 +155,6 @@ void sys_snapshot_drop(struct sys_snapshot *s)
 
 	while ((part = s->parts)) {
 		s->parts = part->next;
-		syscall(SYS_munmap, part, head_len() + part->len);
+		raw_munmap(part, head_len() + part->len);
 	}
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,8 +25,9 @@
 #define MADV_GUARD_INSTALL 102
 #endif
 
-#define MIB ((size_t)1 << 20)
-#define LEN (4 * MIB)
+#define MIB	   ((size_t)1 << 20)
+#define LEN	   (4 * MIB)
+#define DEADLINE_S 20
 
 static size_t page;
 
@@ -139,6 +141,56 @@ static void memory_is_wiped_in_a_child(void **state)
 	free(again);
 }
 
+/*
+ * A program that has closed its descriptors, as a daemon does, and forks: the child gets a copy. Returns what is
+ * wrong, or 0; in a process of its own.
+ */
+static int fork_without_descriptors(void)
+{
+	char *addr = aligned_alloc(page, MIB);
+	int status = -1;
+	pid_t pid;
+
+	memset(addr, 5, MIB);
+	if (mprotect(addr + page, page, PROT_READ))
+		return 1;
+	closefrom(STDERR_FILENO + 1);
+	pid = fork();
+	if (!pid) {
+		addr[0] = 6;
+		/* it is as protected as it was */
+		if (mprotect(addr, page, PROT_READ) || addr[page] != 5 || addr[MIB - 1] != 5)
+			_exit(2);
+		_exit(read(STDIN_FILENO, addr + page, 1) == -1 && errno == EFAULT ? 0 : 3);
+	}
+	if (waitpid(pid, &status, 0) != pid || addr[0] != 5)
+		return 4;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 5;
+}
+
+static void a_child_has_a_copy_that_is_protected(void **state)
+{
+	int status = -1, data[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(data), 0);
+	assert_int_equal(write(data[1], "0", 1), 1);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		setpgid(0, 0);
+		alarm(DEADLINE_S);
+		dup2(data[0], STDIN_FILENO);
+		_exit(fork_without_descriptors());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	/* a child that hangs in fork() is not ended by the alarm */
+	kill(-pid, SIGKILL);
+	assert_int_equal(status, 0);
+	close(data[0]);
+	close(data[1]);
+}
+
 static void freed_memory_has_no_guard_pages(void **state)
 {
 	char *addr = allocate(MIB), *again;
@@ -186,6 +238,7 @@ int main(void)
 		cmocka_unit_test(resized_memory_leaves_no_protection_behind),
 		cmocka_unit_test(protection_of_neighbours_stays),
 		cmocka_unit_test(memory_is_wiped_in_a_child),
+		cmocka_unit_test(a_child_has_a_copy_that_is_protected),
 		cmocka_unit_test(freed_memory_has_no_guard_pages),
 		cmocka_unit_test(what_can_not_be_remapped_is_refused),
 	};

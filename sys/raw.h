@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The system calls themselves, behind the names that this library and others put in front of them.
- * They answer like the functions of the C library.
+ * The system calls that change mappings, behind the names that libweft-mem.so and other libraries put in front of
+ * them. They answer like the functions of the C library, and are called where those would take addresses of the arena for
+ * a program's: libweft-mem.so's own wait for the arena's lock, which the caller may hold. Any thread.
  */
-#ifndef WEFT_MEM_RAW_H
-#define WEFT_MEM_RAW_H
+#ifndef WEFT_SYS_RAW_H
+#define WEFT_SYS_RAW_H
 
 #include <stddef.h>
 #include <sys/mman.h>
