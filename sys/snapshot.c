@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -15,6 +16,9 @@
 #include "maps.h"
 #include "raw.h"
 #include "snapshot.h"
+
+/* Of an entry of /proc/self/pagemap, proc(5): since guard pages are possible in memory of files (Linux 6.15). */
+#define PAGE_IS_GUARD (1ull << 58)
 
 /* At the beginning of its mapping, in pages of its own; the copy is behind it. */
 struct sys_snapshot_part {
@@ -87,16 +91,50 @@ int sys_snapshot_add(struct sys_snapshot *s, void *addr, size_t len,
 	return err ? err : sys_maps_each(addr, len, add_part, &adding);
 }
 
+/* Returns whether the page of an address is a guard page, of which the kernel reads nothing. */
+static bool is_guard(uintptr_t at)
+{
+	uint64_t page = 0, idx = at / (uintptr_t)sysconf(_SC_PAGESIZE);
+	int fd = sys_descriptor_open("/proc/self/pagemap", O_RDONLY);
+
+	if (fd < 0)
+		return false;
+	if (sys_descriptor_read_at(fd, &page, sizeof(page), (off_t)(idx * sizeof(page))) !=
+	    (ssize_t)sizeof(page))
+		page = 0;
+	sys_descriptor_close(fd);
+	return page & PAGE_IS_GUARD;
+}
+
+/* Returns the bytes that were read, at least one, or -FI_E*. A guard page has zeros, as it has once it is removed. */
+static ssize_t read_some(int memory, char *to, uintptr_t from, size_t len)
+{
+	size_t left = head_len() - (from & (head_len() - 1));
+	int err = sys_fault(SYS_CALL_PREAD);
+	ssize_t n;
+
+	if (err)
+		return -err;
+	do
+		n = sys_descriptor_read_at(memory, to, len, (off_t)from);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		return n;
+	err = n ? errno : FI_EIO;
+	if (err != EIO || !is_guard(from))
+		return -err;
+	left = left < len ? left : len;
+	memset(to, 0, left);
+	return (ssize_t)left;
+}
+
 static int read_all(int memory, char *to, uintptr_t from, size_t len)
 {
 	while (len) {
-		int err = sys_fault(SYS_CALL_PREAD);
-		ssize_t n = err ? -1 : sys_descriptor_read_at(memory, to, len, (off_t)from);
+		ssize_t n = read_some(memory, to, from, len);
 
-		if (n < 0 && !err && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return err ? -err : n ? -errno : -FI_EIO;
+		if (n < 0)
+			return (int)n;
 		to += n;
 		from += (size_t)n;
 		len -= (size_t)n;

@@ -32,7 +32,7 @@ int sys_snapshot_add(struct sys_snapshot *s, void *addr, size_t len,
 		     const struct sys_memfd_id *id);
 
 /*
- * sys_snapshot_copy - copy those parts of a range that were added, whatever protects them
+ * sys_snapshot_copy - copy those parts of a range that were added, whatever protects them; guard pages as zeros
  * What another thread or a device stores meanwhile may be in the copy or not, byte by byte.
  * Returns 0 or -FI_E*.
  */

@@ -15,6 +15,12 @@
 #include "reserve.h"
 #include "snapshot.h"
 
+/* Linux 6.13; of files' memory 6.15 */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
+#endif
+
 #define PAGES 8u
 
 static size_t page;
@@ -110,11 +116,39 @@ static void what_is_refused_is_told(void **state)
 	assert_int_equal(mock_descriptors(), before);
 }
 
+static void a_guard_page_is_copied_as_zeros(void **state)
+{
+	struct sys_snapshot s = { .parts = NULL };
+	int status;
+	pid_t pid;
+
+	if (madvise(addr + page, page, MADV_GUARD_INSTALL)) {
+		print_message("no guard pages of shared memory\n");
+		skip();
+	}
+	memset(addr, 8, page);
+	memset(addr + 3 * page, 8, page);
+	assert_int_equal(sys_snapshot_add(&s, addr, PAGES * page, &id), 0);
+	/* from the middle of a page to that of another one */
+	assert_int_equal(sys_snapshot_copy(&s, addr + 1, 3 * page), 0);
+	sys_snapshot_shut(&s);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(sys_snapshot_put(&s) || addr[0] || addr[1] != 8 || addr[page - 1] != 8 ||
+		      addr[page] || addr[2 * page - 1] || addr[3 * page] != 8);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	sys_snapshot_drop(&s);
+	assert_int_equal(madvise(addr + page, page, MADV_GUARD_REMOVE), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_has_the_copy_and_the_parent_the_memory),
 		cmocka_unit_test(what_is_refused_is_told),
+		cmocka_unit_test(a_guard_page_is_copied_as_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);
