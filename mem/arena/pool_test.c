@@ -76,7 +76,8 @@ static int start(void **state)
 
 static int restore(void **state)
 {
-	return before < 0 || reason || pool_set(before) ? 0 : -1;
+	/* also where the kernel has given less than was asked for */
+	return before < 0 || pool() == before || pool_set(before) ? 0 : -1;
 }
 
 static bool allowed(void)
