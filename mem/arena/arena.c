@@ -173,7 +173,7 @@ static struct arena_range *take_locked(struct arena *arena, size_t len, size_t a
 		/* that of the parent is shown by the parent */
 		arena->part = mem_part_open(WEFT_MEM_PART_ARENA);
 	err = arena_chunk_add(arena, len + extra, kind, &chunk);
-	if (err == -FI_ENOMEM && arena_end_empty_locked(arena))
+	if (err == -FI_EADDRNOTAVAIL && arena_end_empty_locked(arena))
 		/* there are addresses, or an index, that one had which was too short, or of another kind */
 		err = arena_chunk_add(arena, len + extra, kind, &chunk);
 	if (err)

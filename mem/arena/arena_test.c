@@ -77,6 +77,26 @@ static void lengths_and_alignments_are_checked(void **state)
 	assert_int_equal(usage.live, 0);
 }
 
+static void memory_that_is_refused_costs_nothing_that_is_kept(void **state)
+{
+	struct arena_usage before, after;
+	void *kept = allocate(MIB, ARENA_READ, NULL), *other = allocate(MIB, ARENA_WRITE, NULL);
+	void *addr;
+
+	assert_int_equal(arena_free(arena, kept), 0);
+	assert_int_equal(arena_free(arena, other), 0);
+	arena_usage(arena, &before);
+	assert_true(before.quarantined >= 2 * MIB);
+	/* as where there is no pool of huge pages */
+	sys_fault_set(SYS_CALL_MEMFD_CREATE, FI_ENOMEM, 0, 1);
+	assert_int_equal(arena_alloc(arena, MIB, 1, ARENA_HUGE, &addr, NULL), 0);
+	sys_fault_clear();
+	arena_usage(arena, &after);
+	assert_int_equal(after.chunks, before.chunks);
+	assert_int_equal(after.quarantined, before.quarantined - MIB);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
 static void a_range_is_found_where_one_chunk_has_all_of_it(void **state)
 {
 	struct arena_place place = { 0 }, last = { 0 };
@@ -402,6 +422,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(there_is_one_arena),
 		cmocka_unit_test(lengths_and_alignments_are_checked),
+		cmocka_unit_test(memory_that_is_refused_costs_nothing_that_is_kept),
 		cmocka_unit_test(a_range_is_found_where_one_chunk_has_all_of_it),
 		cmocka_unit_test(kinds_share_no_chunk),
 		cmocka_unit_test(freed_pages_are_kept_and_used_first),

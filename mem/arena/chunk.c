@@ -209,7 +209,7 @@ int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint3
 	*idx = index_free(arena);
 	chunk.len = place_find(arena, len, kind, &slot);
 	if (*idx == ARENA_CHUNKS || !chunk.len)
-		return -FI_ENOMEM;
+		return -FI_EADDRNOTAVAIL;
 	err = arena->directory ? 0 : arena_directory_make(arena);
 	if (err)
 		return err;

@@ -206,7 +206,7 @@ void arena_directory_drop(struct arena *arena);
 /*
  * arena_chunk_add - make a chunk and publish it; the lock is held
  * @len: bytes that it must have at least
- * Returns 0 and its index, or -FI_E*.
+ * Returns 0 and its index; -FI_EADDRNOTAVAIL: other chunks have the addresses, or all indices; or another -FI_E*.
  */
 int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint32_t *idx);
 
