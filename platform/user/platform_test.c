@@ -278,6 +278,54 @@ static void a_forked_child_has_no_thread_and_no_lock_held(void **state)
 	platform_lock_fini(&w.lock);
 }
 
+static bool forks_in_create;
+
+/* The linker leads pthread_create() here. */
+int __real_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*main)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*main)(void *),
+			  void *arg);
+
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*main)(void *),
+			  void *arg)
+{
+	struct platform_thread *t = arg;
+	sigset_t deadline;
+	int status = -1;
+	pid_t pid;
+
+	if (!forks_in_create)
+		return __real_pthread_create(id, attr, main, arg);
+	/* The alarm ends this process, and a fork that waits for ever is in it. Signals are blocked here. */
+	sigemptyset(&deadline);
+	sigaddset(&deadline, SIGALRM);
+	pthread_sigmask(SIG_UNBLOCK, &deadline, NULL);
+	alarm(20);
+	pid = fork();
+	if (!pid)
+		_exit(platform_thread_runs(t) || pthread_mutex_trylock(&t->round_lock));
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	alarm(0);
+	pthread_sigmask(SIG_BLOCK, &deadline, NULL);
+	return __real_pthread_create(id, attr, main, arg);
+}
+
+/* It allocates, and an allocator may have taken its locks for a fork that waits for ours. */
+static void a_fork_waits_for_no_thread_that_is_created(void **state)
+{
+	struct work w = { .nap_ns = 1 };
+
+	platform_lock_init(&w.lock);
+	forks_in_create = true;
+	assert_int_equal(start(&w, "create"), 0);
+	forks_in_create = false;
+	wait_rounds(&w, 10);
+	platform_thread_stop(&w.thread);
+	platform_lock_fini(&w.lock);
+}
+
 static bool readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -441,6 +489,7 @@ int main(void)
 		cmocka_unit_test(a_thread_works_until_it_is_stopped),
 		cmocka_unit_test(a_thread_that_naps_can_be_woken),
 		cmocka_unit_test(a_forked_child_has_no_thread_and_no_lock_held),
+		cmocka_unit_test(a_fork_waits_for_no_thread_that_is_created),
 		cmocka_unit_test(a_thread_that_sleeps_on_a_bell_is_woken_by_it),
 		cmocka_unit_test(a_bell_rings),
 		cmocka_unit_test(a_bell_is_rung_from_a_signal_handler),

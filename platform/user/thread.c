@@ -77,8 +77,14 @@ static void fork_child(void)
 	release(true);
 }
 
+/*
+ * Other allocators than the C library's have fork handlers of their own, which most install when something is first
+ * allocated. That is done here before ours: their locks are taken after ours then, as by a thread that allocates
+ * under a lock of ours.
+ */
 static void fork_start(void)
 {
+	platform_free(platform_alloc(1));
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
@@ -208,6 +214,26 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+/* A fork sees the thread from here on, also while it is created. */
+static void thread_list(struct platform_thread *t)
+{
+	pthread_mutex_lock(&threads_lock);
+	t->next = threads;
+	threads = t;
+	pthread_mutex_unlock(&threads_lock);
+}
+
+static void thread_unlist(struct platform_thread *t)
+{
+	struct platform_thread **at = &threads;
+
+	pthread_mutex_lock(&threads_lock);
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	pthread_mutex_unlock(&threads_lock);
+}
+
 /* Signals are for the program's own threads. */
 static int thread_create(struct platform_thread *t)
 {
@@ -234,16 +260,16 @@ int platform_thread_start(struct platform_thread *t, const struct platform_work 
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&t->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	pthread_mutex_lock(&threads_lock);
+	thread_list(t);
+	/* It allocates, so threads_lock is not held: an allocator may have taken its locks for a fork already. */
 	err = thread_create(t);
-	if (!err) {
-		t->next = threads;
-		threads = t;
-		/* R:thread.running  all of it; pairs A:thread.running */
-		atomic_store_explicit(&t->running, true, memory_order_release);
+	if (err) {
+		thread_unlist(t);
+		return err == EAGAIN ? -FI_EAGAIN : -FI_ENOMEM;
 	}
-	pthread_mutex_unlock(&threads_lock);
-	return err == EAGAIN ? -FI_EAGAIN : err ? -FI_ENOMEM : 0;
+	/* R:thread.running  all of it; pairs A:thread.running */
+	atomic_store_explicit(&t->running, true, memory_order_release);
+	return 0;
 }
 
 void platform_thread_wake(struct platform_thread *t)
@@ -260,15 +286,9 @@ void platform_thread_wake(struct platform_thread *t)
 
 void platform_thread_stop(struct platform_thread *t)
 {
-	struct platform_thread **at = &threads;
-
 	if (!platform_thread_runs(t))
 		return;
-	pthread_mutex_lock(&threads_lock);
-	while (*at != t)
-		at = &(*at)->next;
-	*at = t->next;
-	pthread_mutex_unlock(&threads_lock);
+	thread_unlist(t);
 	pthread_mutex_lock(&t->round_lock);
 	t->stop = true;
 	pthread_cond_signal(&t->wake);
