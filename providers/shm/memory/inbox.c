@@ -24,7 +24,7 @@ struct pshm_inbox_file {
 
 /*
  * Protects filling, the file that has free places, or NULL. Rank 3; no other lock is taken while it
- * is held.
+ * is held, and no allocator is called, whose own locks a fork takes as well.
  */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct pshm_inbox_file *filling;
@@ -90,65 +90,64 @@ static uint32_t inboxes_allowed(void)
 static void file_free(struct pshm_inbox_file *file)
 {
 	sys_memfd_unmap(file->head, file->len);
-	if (file->fd >= 0)
-		close(file->fd);
+	close(file->fd);
 	platform_free(file);
 }
 
-static int file_create(struct pshm_inbox_file **out)
+/* Makes a file, described by @file. Returns 0 or -FI_E*. */
+static int file_create(struct pshm_inbox_file *file)
 {
-	struct pshm_inbox_file *file = platform_alloc(sizeof(*file));
 	void *addr;
 	int err;
 
-	if (!file)
-		return -FI_ENOMEM;
 	*file = (struct pshm_inbox_file){ .cnt = inboxes_allowed() };
 	file->len = inboxes_len(file->cnt);
 	file->fd = sys_memfd_create("weft-inboxes", file->len, 0600);
-	err = file->fd < 0 ? file->fd
-			   : sys_memfd_map(file->fd, file->len, SYS_MEMFD_WRITE, &addr);
+	if (file->fd < 0)
+		return file->fd;
+	err = sys_memfd_map(file->fd, file->len, SYS_MEMFD_WRITE, &addr);
 	if (err) {
-		file_free(file);
+		close(file->fd);
 		return err;
 	}
 	file->head = addr;
 	file->head->magic = PSHM_INBOXES_MAGIC;
 	file->head->version = PSHM_VERSION;
-	*out = file;
 	return 0;
 }
 
-/* Releases the file with its last inbox. */
-static void file_leave_locked(struct pshm_inbox_file *file)
+/* Takes a place of a file, which is @made if none has a free one. Returns 0 or -FI_E*. */
+static int place_take(struct pshm_inbox_file *made, struct pshm_inbox_file **file, uint32_t *idx)
 {
-	if (--file->open)
-		return;
-	if (file == filling)
-		filling = NULL;
-	file_free(file);
-}
-
-int pshm_inbox_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_inbox *own)
-{
-	struct pshm_inbox_file *file;
-	struct pshm_inbox *inbox;
-	uint32_t idx;
 	int err = 0;
 
 	platform_lock(&lock);
 	if (!filling)
-		err = file_create(&filling);
-	if (err) {
-		platform_unlock(&lock);
-		return err;
+		err = file_create(made);
+	if (!err) {
+		*file = filling ? filling : made;
+		(*file)->open++;
+		*idx = (*file)->used++;
+		filling = (*file)->used < (*file)->cnt ? *file : NULL;
 	}
-	file = filling;
-	file->open++;
-	idx = file->used++;
-	if (file->used == file->cnt)
-		filling = NULL;
 	platform_unlock(&lock);
+	return err;
+}
+
+int pshm_inbox_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_inbox *own)
+{
+	struct pshm_inbox_file *made = platform_alloc(sizeof(*made)), *file = NULL;
+	struct pshm_inbox *inbox;
+	uint32_t idx;
+	int err;
+
+	if (!made)
+		return -FI_ENOMEM;
+	err = place_take(made, &file, &idx);
+	if (file != made)
+		platform_free(made);
+	if (err)
+		return err;
 
 	inbox = (struct pshm_inbox *)((char *)file->head + inbox_offset(idx));
 	inbox->magic = PSHM_INBOX_MAGIC;
@@ -161,11 +160,18 @@ int pshm_inbox_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_inbox *ow
 
 void pshm_inbox_destroy(struct pshm_own_inbox *own)
 {
+	struct pshm_inbox_file *file = own->file;
+	bool last;
+
 	if (!own->inbox)
 		return;
 	platform_lock(&lock);
-	file_leave_locked(own->file);
+	last = !--file->open;
+	if (last && file == filling)
+		filling = NULL;
 	platform_unlock(&lock);
+	if (last)
+		file_free(file);
 	own->inbox = NULL;
 }
 

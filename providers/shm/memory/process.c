@@ -12,7 +12,10 @@
 #include "process.h"
 #include "region.h"
 
-/* Protects the processes that are held. Rank 3, nothing is called under it. */
+/*
+ * Protects the processes that are held. Rank 3, and nothing is called under it but the system: not the allocator,
+ * whose own locks a fork takes as well.
+ */
 static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list held = { &held, &held };
 
@@ -80,53 +83,48 @@ static struct pshm_process *find_locked(uint32_t pid)
 	return NULL;
 }
 
-/* Adds a process to the list, without a reference. Returns it, or NULL and -FI_E*. */
-static struct pshm_process *add_locked(uint32_t pid, int *err)
+/* Takes @made, which describes the process then, without a reference. Returns 0 or -FI_E*: it is not taken. */
+static int add_locked(struct pshm_process *made, uint32_t pid)
 {
-	struct pshm_process *p;
 	enum pshm_held_by how;
 	int fd = process_open(pid, &how);
 
-	if (fd < 0) {
+	if (fd < 0)
 		/* a program that has just begun shares nothing with us yet */
-		*err = fd == -ESRCH || fd == -FI_EINVAL || fd == -FI_EAGAIN ? -FI_EHOSTUNREACH
+		return fd == -ESRCH || fd == -FI_EINVAL || fd == -FI_EAGAIN ? -FI_EHOSTUNREACH
 									    : fd;
-		return NULL;
+	if (process_dead(fd, how)) {
+		/* its parent has not collected it yet */
+		close(fd);
+		return -FI_EHOSTUNREACH;
 	}
-	*err = -FI_EHOSTUNREACH;
-	if (process_dead(fd, how)) /* its parent has not collected it yet */
-		goto err_close;
-	*err = -FI_ENOMEM;
-	p = platform_alloc(sizeof(*p));
-	if (!p)
-		goto err_close;
-	*p = (struct pshm_process){ .pid = pid, .fd = fd, .how = how };
-	list_add_tail(&held, &p->link);
-	return p;
-
-err_close:
-	close(fd);
-	return NULL;
+	*made = (struct pshm_process){ .pid = pid, .fd = fd, .how = how };
+	list_add_tail(&held, &made->link);
+	return 0;
 }
 
 int pshm_process_get(uint32_t pid, struct pshm_process **process)
 {
-	struct pshm_process *p;
+	struct pshm_process *made, *found;
 	int err = 0;
 
 	if (!pid || pid > INT_MAX)
 		return -FI_EHOSTUNREACH;
+	made = platform_alloc(sizeof(*made));
+	if (!made)
+		return -FI_ENOMEM;
 	platform_lock(&lock);
-	p = find_locked(pid);
-	if (!p)
-		p = add_locked(pid, &err);
-	if (p)
-		p->refs++;
+	found = find_locked(pid);
+	if (!found)
+		err = add_locked(made, pid);
+	if (!err)
+		(found ? found : made)->refs++;
 	platform_unlock(&lock);
-	if (!p)
-		return err;
-	*process = p;
-	return 0;
+	if (found || err)
+		platform_free(made);
+	if (!err)
+		*process = found ? found : made;
+	return err;
 }
 
 void pshm_process_put(struct pshm_process *process)
