@@ -104,10 +104,9 @@ static struct platform_fork fork_watcher = {
 	.child = fork_child,
 };
 
-/* Starts the arena of this library, or takes that of libweft-mem.so. The start lock is held. */
-static struct arena *start_locked(bool look)
+/* Starts the arena of this library, or takes that of libweft-mem.so, if @export finds it. The start lock is held. */
+static struct arena *start_locked(arena_export *export)
 {
-	arena_export *export = look ? (arena_export *)dlsym(RTLD_DEFAULT, ARENA_EXPORT) : NULL;
 	struct arena *arena = export ? export(ARENA_VERSION, sizeof(*arena)) : NULL;
 
 	if (!arena && !tried && !arena_init(&own))
@@ -128,15 +127,18 @@ struct arena *arena_started(void)
 static struct arena *arena_start(bool look)
 {
 	struct arena *arena = arena_started();
+	arena_export *export;
 
 	if (arena)
 		return arena->lost ? NULL : arena;
 	platform_fork_watch(&fork_watcher);
 	mem_shown_start();
+	/* it allocates, which nothing does under a lock that a fork takes */
+	export = look ? (arena_export *)dlsym(RTLD_DEFAULT, ARENA_EXPORT) : NULL;
 	platform_lock(&start_lock);
 	arena = arena_started();
 	if (!arena)
-		arena = start_locked(look);
+		arena = start_locked(export);
 	platform_unlock(&start_lock);
 	return arena;
 }

@@ -11,7 +11,7 @@
 #include "memfd.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 9u
+#define ARENA_VERSION 10u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)

@@ -11,6 +11,9 @@
 /* Ranges of a bin that are compared with a request; larger bins hold only ranges that fit. */
 #define LOOK_MAX 32u
 
+/* Bytes that are mapped for structs of ranges at a time. */
+#define SPARE_LEN ((size_t)16 << 10)
+
 static struct arena_range **start_of(const struct arena *arena, uint32_t chunk, uintptr_t at)
 {
 	const struct arena_ranges *r = arena->ranges;
@@ -64,16 +67,36 @@ static void bin_remove(struct arena *arena, struct arena_range *range)
 		b->filled[bin / 64] &= ~(1ull << bin % 64);
 }
 
+/* Maps memory for more of them, if there is none to spare. */
+static void spare_make(struct arena_ranges *r)
+{
+	size_t len = r->page < SPARE_LEN ? SPARE_LEN : r->page;
+	struct arena_range *made = r->spare ? NULL : sys_reserve_zero(len);
+
+	for (size_t i = 0; made && i < len / sizeof(*made); i++) {
+		made[i].after = r->spare;
+		r->spare = &made[i];
+	}
+}
+
+static void range_end(struct arena_ranges *r, struct arena_range *range)
+{
+	range->after = r->spare;
+	r->spare = range;
+}
+
 static struct arena_range *range_new(struct arena *arena, uint32_t chunk, uintptr_t base,
 				     size_t len)
 {
-	struct arena_range *range = platform_alloc(sizeof(*range));
+	struct arena_ranges *r = arena->ranges;
+	struct arena_range *range;
 
+	spare_make(r);
+	range = r->spare;
 	if (!range)
 		return NULL;
-	range->base = base;
-	range->len = len;
-	range->chunk = chunk;
+	r->spare = range->after;
+	*range = (struct arena_range){ .base = base, .len = len, .chunk = chunk };
 	list_init(&range->alike);
 	list_init(&range->aged);
 	*start_of(arena, chunk, base) = range;
@@ -109,7 +132,7 @@ static void range_absorb(struct arena *arena, struct arena_range *range)
 	if (range->after)
 		range->after->before = range;
 	*start_of(arena, next->chunk, next->base) = NULL;
-	platform_free(next);
+	range_end(arena->ranges, next);
 }
 
 /* A range has become free: it joins those of its neighbours that are free in the same way. */
@@ -178,7 +201,7 @@ void ranges_drop_chunk(struct arena *arena, uint32_t chunk)
 	for (; range; range = next) {
 		next = range->after;
 		bin_remove(arena, range);
-		platform_free(range);
+		range_end(r, range);
 	}
 	sys_reserve_end(r->starts[chunk], arena->chunks[chunk].len / r->page * sizeof(void *));
 	r->starts[chunk] = NULL;

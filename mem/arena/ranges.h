@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What is allocated and what is free in the chunks of an arena. Each chunk is divided into ranges,
- * without gaps; see the states in arena.h. The caller holds the arena's lock.
+ * without gaps; see the states in arena.h. The caller holds the arena's lock, and may be in a fork handler. No allocator is
+ * called: another one may take its locks around a fork before the arena's turn comes, and they are those of a thread
+ * that has the arena's lock then.
  */
 #ifndef WEFT_MEM_RANGES_H
 #define WEFT_MEM_RANGES_H
@@ -23,7 +25,7 @@ struct arena_range {
 	size_t len;
 	uint32_t chunk;
 	enum range_state state;
-	/* neighbours in the chunk, or NULL */
+	/* neighbours in the chunk, or NULL. What is spare has the next one in after */
 	struct arena_range *before, *after;
 	/* free: others of about the same length and state */
 	struct list alike;
@@ -47,6 +49,8 @@ struct arena_ranges {
 	struct list aged;
 	/* by chunk: the range that begins at each page, or NULL */
 	struct arena_range **starts[ARENA_CHUNKS];
+	/* describe no range now; memory that is mapped for them stays */
+	struct arena_range *spare;
 	/* bytes by state; punched ones are not counted */
 	size_t live, quarantined;
 	/* the least bytes in quarantine at any time since the keeper looked */

@@ -3,7 +3,8 @@
 """calls_test.py OBJECTS... - no part of libweft-mem.so calls by name what that library puts before the C library's
 
 Such a call comes to the library itself, which takes it for the program's: its mprotect() waits for the arena's
-lock, and it may be called with that lock held, or in a fork. OBJECTS is an archive, or a folder of object files.
+lock, and it may be called with that lock held, or in a fork. Nor does what runs with that lock allocate.
+OBJECTS is an archive, or a folder of object files.
 """
 import pathlib
 import re
@@ -14,6 +15,10 @@ MAPPINGS = {'madvise', 'mmap', 'mmap64', 'mprotect', 'mremap', 'munmap', 'prlimi
             'setrlimit', 'setrlimit64'}
 MEMORY = {'aligned_alloc', 'calloc', 'free', 'malloc', 'malloc_usable_size', 'memalign',
           'posix_memalign', 'pvalloc', 'realloc', 'reallocarray', 'strdup', 'valloc'}
+# Of an arena, with its lock held: allocators may have taken theirs for a fork that waits for it.
+LOCKED = {f'arena_{name}.c.o' for name in (
+    'arena', 'chunk', 'keeper', 'leave', 'limit', 'ranges', 'retain', 'show')} | \
+    {'shown_shown.c.o'}
 # object: what it may call, since
 EXCEPTIONS = {
     'memfd.c.o': MAPPINGS,  # it maps where the kernel chooses, which is never in the arena
@@ -44,7 +49,14 @@ def main(paths):
                    if name in (MAPPINGS | MEMORY) - EXCEPTIONS.get(where, set()))
     for where, name in wrong:
         print(f'{where} calls {name}(): by its number it would go to the kernel (sys/raw.h)')
-    return 1 if wrong else 0
+    missing = sorted(LOCKED - {where for where, _ in found})
+    for where in missing:
+        print(f'{where}: there is no such object')
+    locked = sorted((where, name) for where, name in found
+                    if where in LOCKED and name in ('platform_alloc', 'platform_free'))
+    for where, name in locked:
+        print(f'{where} calls {name}(): the arena has its lock there')
+    return 1 if wrong or missing or locked else 0
 
 
 sys.exit(main(sys.argv[1:]))

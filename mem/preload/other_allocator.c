@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A second allocator to preload: it counts up in memory of its own, and never takes any back. */
+/*
+ * A second allocator to preload: it counts up in memory of its own, and never takes any back. A test locks it, as
+ * fork handlers of an allocator do: who allocates or frees then waits.
+ */
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,9 +24,22 @@ SHOWN void *aligned_alloc(size_t align, size_t len);
 SHOWN int posix_memalign(void **ptr, size_t align, size_t len);
 SHOWN size_t malloc_usable_size(void *ptr);
 SHOWN bool other_has(const void *ptr);
+SHOWN void other_lock(bool lock);
 
 static _Alignas(4096) char room[ROOM];
 static _Atomic size_t used;
+static _Atomic bool locked;
+
+void other_lock(bool lock)
+{
+	atomic_store(&locked, lock);
+}
+
+static void wait_for_lock(void)
+{
+	while (atomic_load(&locked))
+		sched_yield();
+}
 
 bool other_has(const void *ptr)
 {
@@ -34,6 +51,7 @@ void *memalign(size_t align, size_t len)
 {
 	size_t need, at;
 
+	wait_for_lock();
 	if (align < ALIGN)
 		align = ALIGN;
 	errno = ENOMEM;
@@ -91,4 +109,5 @@ void *realloc(void *ptr, size_t len)
 
 void free(void *ptr)
 {
+	wait_for_lock();
 }
