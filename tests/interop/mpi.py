@@ -24,6 +24,16 @@ def over_btl_ofi(provider):
             '--mca', 'btl_ofi_provider_include', provider)
 
 
+# One-sided operations by osc/rdma over the component of BUILD; messages as OVER_LIBFABRIC.
+def over_btl_weft(build, provider):
+    folder = pathlib.Path(build).resolve() / 'btl' / 'openmpi'
+    places = [str(folder), *map(str, sorted(pathlib.Path('/usr/lib').glob('*/openmpi/lib/openmpi3')))]
+    return (*OVER_LIBFABRIC, '--mca', 'mtl_ofi_provider_include', provider,
+            '--mca', 'mca_base_component_path', ':'.join(places),
+            '--mca', 'osc', 'rdma', '--mca', 'btl', 'self,weft',
+            '--mca', 'btl_weft_provider', provider)
+
+
 # More ranks than cores, and hosts that share them: nothing that bears on the transport.
 ON_SHARED_CORES = ('--bind-to', 'none', '--oversubscribe', '--mca',
                    'mpi_yield_when_idle', '1')
@@ -48,6 +58,13 @@ def weft_env(build):
         raise Failed(f'no libfabric.so.1 in {library}')
     return {'LD_LIBRARY_PATH': str(library),
             **{f'FI_{provider}_REPORT': '1' for provider in ('LINK', 'SHM', 'TCP')}}
+
+
+def btl_env(build):
+    """The same, with libweft-btl.so found too."""
+    env = weft_env(build)
+    return {**env, 'LD_LIBRARY_PATH':
+            f"{env['LD_LIBRARY_PATH']}:{pathlib.Path(build).resolve() / 'btl'}"}
 
 
 def mem_env(build):

@@ -58,10 +58,11 @@ def exchange(build, layout, mem=None):
     print(job.result.stdout, job.routes_text())
 
 
-def windows(build, layout, provider, env=None):
+def windows(build, layout, provider, env=None, options=None):
     """One-sided operations of every kind, each byte checked (windows.py)."""
-    job = run_on_weft(build, layout, [HERE / 'windows.py'], 100, mpi.over_btl_ofi(provider),
-                      env=env, one_sided=True)
+    options = options or mpi.over_btl_ofi(provider)
+    job = run_on_weft(build, layout, [HERE / 'windows.py'], 100, options, env=env,
+                      one_sided=True)
     mpi.check_routes(job, layout, self_sends=',' in layout, provider=provider)
     moved = sum(route.tx_bytes for route in job.routes.values())
     least = 6 * (4 << 20) * sum(mpi.parse_layout(layout).values())
@@ -69,6 +70,11 @@ def windows(build, layout, provider, env=None):
         raise mpi.Failed(f'{least} bytes expected, {moved} went over Weft:\n'
                          f'{job.routes_text()}')
     print(job.result.stdout, job.routes_text())
+
+
+def transport(build, layout, provider):
+    """The same by the component btl/weft."""
+    windows(build, layout, provider, mpi.btl_env(build), mpi.over_btl_weft(build, provider))
 
 
 def hpcc(build, layout, mem=None):
@@ -233,7 +239,7 @@ def one_host_only(build, _layout=None):
 
 
 CASES = {case.__name__: case for case in
-         (netpipe, exchange, windows, hpcc, lammps, bench, mpi4py, steady, routes,
+         (netpipe, exchange, windows, transport, hpcc, lammps, bench, mpi4py, steady, routes,
           defaults, one_host_only)}
 
 if __name__ == '__main__':
