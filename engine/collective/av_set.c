@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "av_set.h"
 #include "follow.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "refuse.h"
@@ -191,7 +192,10 @@ static int engine_set_close(struct fid *fid)
 {
 	struct engine_av_set *set = container_of(fid, struct engine_av_set, fid.fid);
 	struct engine_domain *domain = set->av->domain;
+	int ret = engine_left(domain, FI_LOG_AV, "fi_close of an address vector set");
 
+	if (ret)
+		return ret;
 	engine_enter(domain);
 	list_remove(&set->link);
 	engine_leave(domain);

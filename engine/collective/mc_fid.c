@@ -9,6 +9,7 @@
 #include "av_set.h"
 #include "coll.h"
 #include "events.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "peer.h"
@@ -18,7 +19,10 @@ static int coll_mc_close(struct fid *fid)
 {
 	struct engine_group *group = container_of(fid, struct engine_group, mc.fid);
 	struct engine_domain *domain = group->coll->ep->domain;
+	int ret = engine_left(domain, FI_LOG_EP_CTRL, "fi_close of a collective group");
 
+	if (ret)
+		return ret;
 	engine_enter(domain);
 	engine_group_close(group);
 	engine_leave(domain);

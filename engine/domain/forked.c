@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Holding a domain through a fork. On the thread that forks; see forked.h. */
+/* Holding domains and locks through a fork. On the thread that forks; see forked.h. */
 #include <rdma/fi_errno.h>
 #include "forked.h"
 #include "refuse.h"
@@ -10,6 +10,8 @@
  * their locks before our turn comes.
  */
 #define HOLD_NS 1000000000u
+
+/* Domains */
 
 static struct engine_domain *domain_of(struct platform_hold *hold)
 {
@@ -50,7 +52,9 @@ static void release(struct platform_hold *hold, bool child)
 
 void engine_forked_open(struct engine_domain *domain)
 {
-	domain->hold = (struct platform_hold){ .hold = hold, .release = release };
+	domain->hold = (struct platform_hold){ .rank = ENGINE_HOLD_DOMAIN,
+					       .hold = hold,
+					       .release = release };
 	platform_hold_watch(&domain->hold);
 }
 
@@ -59,12 +63,68 @@ void engine_forked_close(struct engine_domain *domain)
 	platform_hold_unwatch(&domain->hold);
 }
 
+/* Locks */
+
+static void lock_hold(struct platform_hold *hold)
+{
+	struct engine_fork_lock *l = container_of(hold, struct engine_fork_lock, hold);
+	uint64_t end_ns = platform_now_ns() + HOLD_NS;
+
+	if (l->fabric->left)
+		return;
+	while (!(l->held = platform_trylock(l->lock)) && platform_now_ns() < end_ns)
+		platform_yield();
+}
+
+static void lock_release(struct platform_hold *hold, bool child)
+{
+	struct engine_fork_lock *l = container_of(hold, struct engine_fork_lock, hold);
+
+	if (child)
+		l->fabric->left |= !l->held;
+	if (!l->held)
+		return;
+	l->held = false;
+	platform_unlock(l->lock);
+}
+
+void engine_fork_lock_open(struct engine_fork_lock *l, struct platform_lock *lock,
+			   struct engine_fabric *fabric, enum engine_hold_rank rank)
+{
+	l->hold = (struct platform_hold){ .rank = rank,
+					  .hold = lock_hold,
+					  .release = lock_release };
+	l->lock = lock;
+	l->fabric = fabric;
+	platform_hold_watch(&l->hold);
+}
+
+void engine_fork_lock_close(struct engine_fork_lock *l)
+{
+	platform_hold_unwatch(&l->hold);
+}
+
+/* Where a hold was in vain */
+
+static int refuse(const struct engine_fabric *fabric, enum fi_log_subsys subsys,
+		  const char *call)
+{
+	return engine_refuse(
+		fabric->family, subsys, -FI_EOPBADSTATE, call,
+		"another thread was in a call of the domain, or of an event queue or wait set of "
+		"its fabric, for a second when this process was forked; the child opens a fabric "
+		"and a domain of its own");
+}
+
 int engine_left(const struct engine_domain *domain, enum fi_log_subsys subsys, const char *call)
 {
-	if (likely(!domain->left))
+	if (likely(!domain->left && !domain->fabric->left))
 		return 0;
-	return engine_refuse(
-		domain->family, subsys, -FI_EOPBADSTATE, call,
-		"another thread was in a call of the domain for a second when this process "
-		"was forked; the child opens a domain of its own");
+	return refuse(domain->fabric, subsys, call);
+}
+
+int engine_fabric_left(const struct engine_fabric *fabric, enum fi_log_subsys subsys,
+		       const char *call)
+{
+	return likely(!fabric->left) ? 0 : refuse(fabric, subsys, call);
 }

@@ -12,6 +12,7 @@
 #include "ctx.h"
 #include "directions.h"
 #include "ep_fid.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "nosys.h"
@@ -302,7 +303,10 @@ static int engine_alias_close(struct fid *fid)
 {
 	struct engine_ctx *ctx = engine_ctx_at(fid);
 	struct engine_domain *domain = ctx->domain;
+	int ret = engine_left(domain, FI_LOG_EP_CTRL, "fi_close of an alias");
 
+	if (ret)
+		return ret;
 	engine_enter(domain);
 	list_remove(&ctx->aliases);
 	engine_ctx_close_tables(ctx);

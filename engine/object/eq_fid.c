@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "eq_fid.h"
 #include "events.h"
+#include "forked.h"
 #include "no_call.h"
 #include "refs.h"
 #include "refuse.h"
@@ -123,7 +124,10 @@ static int engine_eq_control(struct fid *fid, int command, void *arg)
 static int engine_eq_close(struct fid *fid)
 {
 	struct engine_eq *eq = container_of(fid, struct engine_eq, fid.fid);
+	int ret = engine_fabric_left(eq->fabric, FI_LOG_EQ, "fi_close of an event queue");
 
+	if (ret)
+		return ret;
 	if (eq->set)
 		engine_waitset_leave(eq);
 	platform_lock(&eq->lock);
@@ -186,6 +190,8 @@ static struct engine_eq *engine_eq_new(struct engine_fabric *fabric, enum fi_wai
 	list_init(&eq->watched);
 	eq->queue.api_version = fabric->fid.api_version;
 	engine_ref(&eq->refs);
+	engine_fork_lock_open(&eq->fork_lock, &eq->lock, fabric, ENGINE_HOLD_EVENTS);
+	engine_fork_lock_open(&eq->fork_watch_lock, &eq->watch_lock, fabric, ENGINE_HOLD_WATCH);
 	return eq;
 }
 

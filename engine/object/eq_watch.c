@@ -10,6 +10,7 @@
 #include "eq_fid.h"
 #include "events.h"
 #include "fabric_fid.h"
+#include "forked.h"
 #include "guard.h"
 #include "progress.h"
 #include "refs.h"
@@ -83,6 +84,8 @@ int engine_eq_watch(struct engine_eq *eq, struct engine_domain *domain)
 
 void engine_eq_free(struct engine_eq *eq)
 {
+	engine_fork_lock_close(&eq->fork_watch_lock);
+	engine_fork_lock_close(&eq->fork_lock);
 	engine_channel_close(&eq->channel);
 	eq_fini(&eq->queue);
 	platform_lock_fini(&eq->lock);

@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 #include "core_double.h"
 #include "fault.h"
+#include "forks.h"
 #include "mr_fid.h"
 #include "registrar.h"
 #include <cmocka.h>
@@ -228,7 +229,6 @@ static void a_fork_in_vain_leaves_the_registrar_what_it_is(void **state)
 
 /* A thread that registers once in each turn, and what has it begin a turn while the process is copied. */
 struct registering {
-	/* first, so that it is held after the domain */
 	struct platform_hold hold;
 	pthread_barrier_t turn;
 	bool over;
@@ -291,7 +291,9 @@ static void forks_and_waits(int (*body)(void))
  */
 static void the_registrar_outlives_forks(void **state)
 {
-	struct registering r = { .hold = { .hold = begin_turn, .release = ignore } };
+	struct registering r = { .hold = { .rank = ENGINE_HOLD_DOMAIN + 1,
+					   .hold = begin_turn,
+					   .release = ignore } };
 	pthread_t thread;
 	uintptr_t who;
 
@@ -329,6 +331,8 @@ int main(void)
 		cmocka_unit_test(a_child_is_told_of_a_call_that_did_not_end),
 		cmocka_unit_test(a_fork_in_vain_leaves_the_registrar_what_it_is),
 		cmocka_unit_test(the_registrar_outlives_forks),
+		cmocka_unit_test(
+			a_region_that_another_thread_waits_to_close_is_closed_by_the_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

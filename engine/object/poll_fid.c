@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "cntr.h"
 #include "cntr_fid.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "poll_fid.h"
@@ -164,7 +165,10 @@ static int engine_poll_close(struct fid *fid)
 {
 	struct engine_poll *poll = container_of(fid, struct engine_poll, fid.fid);
 	struct engine_domain *domain = poll->domain;
+	int ret = engine_left(domain, FI_LOG_DOMAIN, "fi_close of a poll set");
 
+	if (ret)
+		return ret;
 	engine_enter(domain);
 	while (!list_empty(&poll->members))
 		engine_member_free(container_of(poll->members.next, struct poll_member, link));

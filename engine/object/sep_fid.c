@@ -10,6 +10,7 @@
 #include "conns.h"
 #include "ctx.h"
 #include "ep_fid.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "peer.h"
@@ -71,8 +72,11 @@ static int engine_sep_ctx_close(struct fid *fid)
 {
 	struct engine_ctx *ctx = engine_ctx_at(fid);
 	struct engine_domain *domain = ctx->domain;
+	int ret = engine_left(domain, FI_LOG_EP_CTRL, "fi_close of a context");
 	bool busy;
 
+	if (ret)
+		return ret;
 	engine_enter(domain);
 	busy = !list_empty(&ctx->aliases);
 	if (!busy) {

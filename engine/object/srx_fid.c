@@ -8,6 +8,7 @@
 #include "cntr.h"
 #include "cntr_fid.h"
 #include "ctx.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "nosys.h"
@@ -199,8 +200,11 @@ static int engine_srx_close(struct fid *fid)
 {
 	struct engine_srx *srx = srx_of(engine_ctx_at(fid));
 	struct engine_domain *domain = srx->ctx.domain;
+	int ret = engine_left(domain, FI_LOG_EP_CTRL, "fi_close of a shared receive context");
 	bool busy;
 
+	if (ret)
+		return ret;
 	engine_ref(&domain->refs); /* until engine_srx_left() */
 	engine_enter(domain);
 	busy = !list_empty(&srx->ctx.aliases);
@@ -338,8 +342,11 @@ static int engine_stx_close(struct fid *fid)
 {
 	struct engine_stx *stx = container_of(fid, struct engine_stx, fid.fid);
 	struct engine_domain *domain = stx->domain;
+	int ret = engine_left(domain, FI_LOG_EP_CTRL, "fi_close of a shared transmit context");
 	struct list *node;
 
+	if (ret)
+		return ret;
 	engine_enter(domain);
 	while ((node = list_pop(&stx->eps)))
 		container_of(node, struct engine_ep, stx_link)->stx = NULL;

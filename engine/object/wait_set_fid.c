@@ -8,6 +8,7 @@
 #include "cntr_fid.h"
 #include "eq_fid.h"
 #include "fabric_fid.h"
+#include "forked.h"
 #include "guard.h"
 #include "no_call.h"
 #include "refs.h"
@@ -26,6 +27,7 @@ void engine_set_put(struct engine_waitset *set)
 {
 	if (atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) > 1)
 		return;
+	engine_fork_lock_close(&set->fork_lock);
 	engine_channel_close(&set->channel);
 	platform_lock_fini(&set->lock);
 	engine_fabric_put(set->fabric);
@@ -302,8 +304,12 @@ static int engine_waitset_control(struct fid *fid, int command, void *arg)
 /* The set, and what threads sleep on, stays until its last member is closed. */
 static int engine_waitset_close(struct fid *fid)
 {
-	engine_set_put(container_of(fid, struct engine_waitset, fid.fid));
-	return 0;
+	struct engine_waitset *set = container_of(fid, struct engine_waitset, fid.fid);
+	int ret = engine_fabric_left(set->fabric, FI_LOG_FABRIC, "fi_close of a wait set");
+
+	if (!ret)
+		engine_set_put(set);
+	return ret;
 }
 
 static struct fi_ops engine_waitset_fi_ops = {
@@ -366,6 +372,7 @@ int engine_waitset_open(struct fid_fabric *fid, struct fi_wait_attr *attr, struc
 	platform_lock_init(&set->lock);
 	list_init(&set->members);
 	list_init(&set->eqs);
+	engine_fork_lock_open(&set->fork_lock, &set->lock, fabric, ENGINE_HOLD_SET);
 	engine_ref(&set->refs);
 	engine_ref(&fabric->refs);
 	*out = &set->fid;

@@ -73,6 +73,8 @@ struct engine_fabric {
 	const struct engine_family *family;
 	/* the program's, until it closes it, and of what is open in it */
 	_Atomic int refs;
+	/* The child of a fork lacks who was in an event queue or wait set of it (forked.h) */
+	bool left;
 };
 
 #endif

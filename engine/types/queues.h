@@ -9,6 +9,7 @@
 #include "cq.h"
 #include "domain.h"
 #include "eq.h"
+#include "forks.h"
 #include "task.h"
 #include "waits.h"
 
@@ -43,6 +44,7 @@ struct engine_eq {
 	struct engine_fabric *fabric;
 	/* Protects @queue; rank 2 */
 	struct platform_lock lock;
+	struct engine_fork_lock fork_lock;
 	struct eq queue;
 	enum fi_wait_obj wait;
 	/* Wait set that it is a member of, or NULL (FI_WAIT_SET) */
@@ -56,6 +58,7 @@ struct engine_eq {
 	 * @watched make progress
 	 */
 	struct platform_lock watch_lock;
+	struct engine_fork_lock fork_watch_lock;
 	/* Domains that have objects bound to this queue */
 	struct list watched;
 	/*

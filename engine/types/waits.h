@@ -8,6 +8,7 @@
 
 #include <rdma/fi_eq.h>
 #include "family.h"
+#include "forks.h"
 #include "list.h"
 #include "platform.h"
 
@@ -138,6 +139,7 @@ struct engine_waitset {
 	struct engine_channel channel;
 	/* Protects @members and what opens @channel; rank 0 */
 	struct platform_lock lock;
+	struct engine_fork_lock fork_lock;
 	/* Queues and counters, by struct engine_wait_obj.member */
 	struct list members;
 	/* Event queues, by struct engine_eq.member */

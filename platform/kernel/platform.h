@@ -192,7 +192,9 @@ struct platform_work {
 };
 
 /* An object that is held during a fork: here there is none. */
+#define PLATFORM_HOLD_INNER 16u
 struct platform_hold {
+	uint32_t rank;
 	void (*hold)(struct platform_hold *hold);
 	void (*release)(struct platform_hold *hold, bool child);
 	struct platform_hold *next, **at;

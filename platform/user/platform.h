@@ -240,14 +240,22 @@ struct platform_work {
 	void *arg;
 };
 
+#define PLATFORM_HOLD_INNER 16u
+
 /*
  * An object that no other thread may be in while the process is copied. Zeroed: it is not watched.
  *
  * hold - keep other threads out, before any other part of the library makes ready for a fork: no lock of the
- *	library is held but that of the list. It may wait for calls of other threads, but not for ever
+ *	library is held but that of the list and what lower ranks hold. It may wait for calls of other
+ *	threads, but not for ever
  * release - after the fork, once the other parts are done; in the parent, and in the child
  */
 struct platform_hold {
+	/*
+	 * Lower ones are held first. From PLATFORM_HOLD_INNER on no round of a thread (above) runs any more:
+	 * what a round waits for
+	 */
+	uint32_t rank;
 	void (*hold)(struct platform_hold *hold);
 	void (*release)(struct platform_hold *hold, bool child);
 	struct platform_hold *next;

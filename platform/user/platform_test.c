@@ -476,6 +476,95 @@ static void a_hold_is_released_in_both_processes(void **state)
 	assert_int_equal(held_by[0], 0);
 }
 
+/* A thread's round that is under way when the process forks, and waits for what is held innermost. */
+static struct {
+	struct platform_hold outer, middle, inner;
+	struct platform_lock lock;
+	_Atomic bool in_round, forks, inner_held;
+	/* a letter for each hold */
+	char order[8];
+} held;
+
+static void outer_hold(struct platform_hold *hold)
+{
+	uint64_t end = platform_now_ns() + 10000000000u;
+
+	strcat(held.order, "o");
+	while (!held.in_round && platform_now_ns() < end)
+		platform_yield();
+	held.forks = true;
+}
+
+static void middle_hold(struct platform_hold *hold)
+{
+	strcat(held.order, "m");
+}
+
+static void inner_hold(struct platform_hold *hold)
+{
+	strcat(held.order, "i");
+	platform_lock(&held.lock);
+	held.inner_held = true;
+}
+
+static void inner_release(struct platform_hold *hold, bool child)
+{
+	platform_unlock(&held.lock);
+}
+
+static void no_release(struct platform_hold *hold, bool child)
+{
+}
+
+/* If the lock were held by now, this round would not end, and the fork would wait for it. */
+static uint64_t waiting_round(void *arg)
+{
+	uint64_t end = platform_now_ns() + 10000000000u;
+
+	held.in_round = true;
+	while (!held.forks && platform_now_ns() < end)
+		platform_yield();
+	/* time for a fork that does not wait for the end of this round */
+	for (end = platform_now_ns() + 100000000u; !held.inner_held && platform_now_ns() < end;)
+		platform_yield();
+	platform_lock(&held.lock);
+	platform_unlock(&held.lock);
+	return 100000;
+}
+
+static void holds_are_taken_by_rank_and_the_innermost_after_all_rounds(void **state)
+{
+	const struct platform_work work = { .name = "round", .round = waiting_round };
+	struct platform_thread thread = { .stop = false };
+	int status;
+	pid_t pid;
+
+	held.outer = (struct platform_hold){ .hold = outer_hold, .release = no_release };
+	held.middle = (struct platform_hold){ .rank = PLATFORM_HOLD_INNER - 1,
+					      .hold = middle_hold,
+					      .release = no_release };
+	held.inner = (struct platform_hold){ .rank = PLATFORM_HOLD_INNER,
+					     .hold = inner_hold,
+					     .release = inner_release };
+	platform_lock_init(&held.lock);
+	platform_hold_watch(&held.middle);
+	platform_hold_watch(&held.inner);
+	platform_hold_watch(&held.outer);
+	assert_int_equal(platform_thread_start(&thread, &work), 0);
+	alarm(60);
+	pid = fork();
+	if (!pid)
+		_exit(strcmp(held.order, "omi") != 0);
+	alarm(0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	platform_thread_stop(&thread);
+	platform_hold_unwatch(&held.middle);
+	platform_hold_unwatch(&held.inner);
+	platform_hold_unwatch(&held.outer);
+	platform_lock_fini(&held.lock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +586,7 @@ int main(void)
 		cmocka_unit_test(sleep_ends_by_a_timer),
 		cmocka_unit_test(forks_are_counted),
 		cmocka_unit_test(a_hold_is_released_in_both_processes),
+		cmocka_unit_test(holds_are_taken_by_rank_and_the_innermost_after_all_rounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

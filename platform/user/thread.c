@@ -17,6 +17,7 @@
 
 /* Protects the list of holds, and is held through a fork: two of them never wait for each other. Rank 0. */
 static pthread_mutex_t holds_lock = PTHREAD_MUTEX_INITIALIZER;
+/* by rank */
 static struct platform_hold *holds;
 /* Protects the lists below, of the whole process. Taken before any round_lock. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -26,14 +27,24 @@ static _Atomic uint32_t forks;
 static struct platform_copy *copies;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
+/* Holds those from @h on that have a rank below that. Returns the first of the others. */
+static struct platform_hold *hold_below(struct platform_hold *h, uint32_t rank)
+{
+	for (; h && h->rank < rank; h = h->next)
+		h->hold(h);
+	return h;
+}
+
 static void fork_prepare(void)
 {
+	struct platform_hold *inner;
+
 	pthread_mutex_lock(&holds_lock);
-	for (struct platform_hold *h = holds; h; h = h->next)
-		h->hold(h);
+	inner = hold_below(holds, PLATFORM_HOLD_INNER);
 	pthread_mutex_lock(&threads_lock);
 	for (struct platform_thread *t = threads; t; t = t->next)
 		pthread_mutex_lock(&t->round_lock);
+	hold_below(inner, UINT32_MAX);
 	for (struct platform_fork *f = watchers; f; f = f->next)
 		f->prepare();
 }
@@ -118,14 +129,18 @@ void platform_fork_watch(struct platform_fork *watcher)
 
 void platform_hold_watch(struct platform_hold *hold)
 {
+	struct platform_hold **at = &holds;
+
 	pthread_once(&fork_once, fork_start);
 	pthread_mutex_lock(&holds_lock);
 	if (!hold->at) {
-		hold->at = &holds;
-		hold->next = holds;
-		if (holds)
-			holds->at = &hold->next;
-		holds = hold;
+		while (*at && (*at)->rank < hold->rank)
+			at = &(*at)->next;
+		hold->at = at;
+		hold->next = *at;
+		if (*at)
+			(*at)->at = &hold->next;
+		*at = hold;
 	}
 	pthread_mutex_unlock(&holds_lock);
 }
