@@ -285,6 +285,67 @@ static void forks_and_waits(int (*body)(void))
 	assert_int_equal(status, 0);
 }
 
+/* A region that is in use, and that another thread closes. */
+static struct fid_mr *region;
+
+static void use_region(uint32_t uses)
+{
+	struct engine_domain *held = container_of(domain, struct engine_domain, fid);
+
+	engine_regions_hold(held);
+	container_of(region, struct engine_mr, fid)->refs = uses;
+	engine_leave(held);
+}
+
+static bool region_is_closing(void)
+{
+	struct engine_domain *held = container_of(domain, struct engine_domain, fid);
+	bool closing;
+
+	engine_regions_hold(held);
+	closing = container_of(region, struct engine_mr, fid)->closing;
+	engine_leave(held);
+	return closing;
+}
+
+static void *close_region(void *arg)
+{
+	int ret;
+
+	do {
+		ret = fi_close(&region->fid);
+	} while (ret == -FI_EBUSY);
+	assert_int_equal(ret, 0);
+	wait_for(&forked);
+	return NULL;
+}
+
+static int closes_the_region_too(void)
+{
+	alarm(60);
+	use_region(0);
+	return fi_close(&region->fid) ? 1 : fi_close(&domain->fid) ? 2 : 0;
+}
+
+static void a_region_that_another_thread_waits_to_close_is_closed_by_the_child(void **state)
+{
+	uint64_t end = platform_now_ns() + DEADLINE_NS;
+	static char buf[64];
+	pthread_t thread;
+
+	open_domain(FI_THREAD_DOMAIN);
+	assert_int_equal(fi_mr_reg(domain, buf, sizeof(buf), RMA, 0, 0, 0, &region, NULL), 0);
+	use_region(1);
+	assert_int_equal(pthread_create(&thread, NULL, close_region, NULL), 0);
+	while (!region_is_closing() && platform_now_ns() < end)
+		platform_yield();
+	forks_and_waits(closes_the_region_too);
+	use_region(0);
+	forked = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	close_domain();
+}
+
 /*
  * Whoever registers without holding the domain does so after any number of forks of another thread, also if
  * it registers meanwhile.

@@ -129,19 +129,25 @@ static inline void engine_mr_free(struct engine_mr *mr)
 	pool_put(&mrs->pool, mr);
 }
 
+/* A thread that waited when the process was forked is not in the child. */
+static bool engine_mr_closing(const struct engine_mr *mr)
+{
+	return mr->closing && mr->closing == platform_forks() + 1;
+}
+
 /* Closes a region; the domain is held. */
 static int engine_mr_close_held(struct engine_mr *mr)
 {
 	int ret = 0;
 
-	if (mr->subs || mr->closing)
+	if (mr->subs || engine_mr_closing(mr))
 		return engine_refuse(
 			mr->domain->family, FI_LOG_MR, -FI_EBUSY, MR_CLOSE,
 			"regions are part of it, or another thread closes it; close those first");
 	if (mr->index) {
-		mr->closing = true;
+		mr->closing = platform_forks() + 1;
 		ret = engine_mr_end_key(mr);
-		mr->closing = false;
+		mr->closing = 0;
 	}
 	if (ret)
 		return ret;
@@ -313,7 +319,7 @@ static int engine_mr_enable(struct engine_mr *mr)
 	int ret = 0;
 
 	engine_regions_hold(mr->domain);
-	if (mr->closing || (mr->domain->mr->mode & FI_MR_ENDPOINT && !mr->ep)) {
+	if (engine_mr_closing(mr) || (mr->domain->mr->mode & FI_MR_ENDPOINT && !mr->ep)) {
 		ret = engine_refuse(
 			mr->domain->family, FI_LOG_MR, -FI_EOPBADSTATE, "fi_mr_enable",
 			"the domain has FI_MR_ENDPOINT, and no endpoint is bound to the region");

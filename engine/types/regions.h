@@ -90,7 +90,8 @@ struct engine_mr {
 	/* What counts reads and writes of peers */
 	struct cntr_region reads, writes;
 	bool enabled;
-	bool closing;
+	/* Fork count of the process a thread of which waits to close it, and 1; 0: none does */
+	uint32_t closing;
 	/* Zero while no peer has accessed it by packet */
 	struct engine_mr_checks checks;
 	size_t iov_cnt;
