@@ -256,9 +256,10 @@ int arena_peer_map(struct arena_peer *peer, uint32_t idx, uint64_t serial,
 	return err;
 }
 
-void arena_peer_touch(struct arena_peer_chunk *chunk, const char *at, uint64_t len)
+bool arena_peer_touch(struct arena_peer_chunk *chunk, const char *at, uint64_t len)
 {
 	const char *end = at + len, *next;
+	bool first = false;
 
 	for (; at < end; at = next) {
 		uintptr_t window = (uintptr_t)at / ARENA_WINDOW % ARENA_WINDOWS;
@@ -270,7 +271,9 @@ void arena_peer_touch(struct arena_peer_chunk *chunk, const char *at, uint64_t l
 			continue;
 		atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
 		(void)*(const volatile char *)at;
+		first = true;
 	}
+	return first;
 }
 
 void arena_peer_unmap(struct arena_peer_chunk *chunk)

@@ -117,11 +117,12 @@ int arena_peer_map(struct arena_peer *peer, uint32_t idx, uint64_t serial,
 		   struct arena_peer_chunk **chunk);
 
 /*
- * arena_peer_touch - before the first stores to a range: have the kernel map what the owner has of it, by windows
- * @at, @len: in the chunk, which is writable
- * A store maps one page, a load all of a window. What has been touched costs a look at its bit.
+ * arena_peer_touch - before a range is used first: have the kernel map what the owner has of it, by windows
+ * @at, @len: in the chunk
+ * A store maps one page, a load all of a window. What has been touched costs a look at its bit. Returns true if
+ * something was not.
  */
-void arena_peer_touch(struct arena_peer_chunk *chunk, const char *at, uint64_t len);
+bool arena_peer_touch(struct arena_peer_chunk *chunk, const char *at, uint64_t len);
 
 /* arena_peer_unmap - drop a reference to a chunk: it stays mapped while others have one */
 void arena_peer_unmap(struct arena_peer_chunk *chunk);

@@ -301,14 +301,14 @@ uint64_t arena_reader_map_until(struct arena_reader *reader, uint64_t serial)
 	return pass->until;
 }
 
-void arena_reader_touch(const struct arena_reader *reader, uint32_t chunk, const char *at,
+bool arena_reader_touch(const struct arena_reader *reader, uint32_t chunk, const char *at,
 			uint64_t len)
 {
 	const struct arena_held *held = reader->maps[chunk].held;
 
-	/* it may be another chunk's by now: then nothing is stored */
-	if (held && (uintptr_t)at - (uintptr_t)held->chunk->addr < held->chunk->len)
-		arena_peer_touch(held->chunk, at, len);
+	/* it may be another chunk's by now: then nothing is copied */
+	return held && (uintptr_t)at - (uintptr_t)held->chunk->addr < held->chunk->len &&
+	       arena_peer_touch(held->chunk, at, len);
 }
 
 void arena_reader_tidy(struct arena_reader *reader)

@@ -124,10 +124,12 @@ uint64_t arena_reader_map_until(struct arena_reader *reader, uint64_t serial);
 bool arena_reader_valid(const struct arena_reader *reader, uint32_t chunk, uint64_t number);
 
 /*
- * arena_reader_touch - called before a longer store: maps what will be stored to at once, if it was not before
- * @at, @len: as arena_reader_at() has returned it for a store, and is still mapped
+ * arena_reader_touch - called before a longer copy: maps what is used first by this process, as far as the owner has
+ * it, with few faults
+ * @at, @len: as arena_reader_at() has returned it, and is still mapped
+ * Returns true if something of it is used first.
  */
-void arena_reader_touch(const struct arena_reader *reader, uint32_t chunk, const char *at,
+bool arena_reader_touch(const struct arena_reader *reader, uint32_t chunk, const char *at,
 			uint64_t len);
 
 /*

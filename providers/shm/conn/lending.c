@@ -17,23 +17,39 @@
  * messages: it would take a tenth of a short program's time.
  */
 #define TRY_EARLY 5u
+/*
+ * Reads begin once their memory is mapped, so that one burst of each way is compared, and the next trial comes
+ * after more of them: a program that makes few shall not make a part of them by the slower way.
+ */
+#define TRY_EARLY_READS 3u
 /* The ring is taken if its bursts are shorter by more than this part. */
 #define MARGIN 16u
+
+/* First class of reads */
+#define READS (PSHM_LENDING_SENDS + PSHM_LENDING_LONG)
+
+static uint32_t class_of_long(size_t len)
+{
+	return (len > 256u << 10) + (len > 1u << 20);
+}
 
 static uint32_t class_of(size_t len)
 {
 	if (len <= 65536)
 		return (len > 16384) + (len > 32768);
-	return PSHM_LENDING_SENDS + (len > 256u << 10) + (len > 1u << 20);
+	return PSHM_LENDING_SENDS + class_of_long(len);
 }
 
-/* The least of the last ones: the program may have computed, or waited, in the others. */
-static uint64_t least(const struct pshm_lending_class *c, bool lends)
+/*
+ * The least of the last ones: the program may have computed, or waited, in the others. 0: fewer than @cnt were
+ * measured.
+ */
+static uint64_t least(const struct pshm_lending_class *c, bool lends, uint32_t cnt)
 {
 	uint64_t cost = UINT64_MAX;
 
 	for (uint32_t i = 0; i < PSHM_LENDING_COSTS; i++)
-		if (c->cost[lends][i] < cost)
+		if (c->cost[lends][i] < cost && (c->cost[lends][i] || i < cnt))
 			cost = c->cost[lends][i];
 	return cost;
 }
@@ -49,24 +65,25 @@ static void measured(struct pshm_lending_class *c, uint64_t ns)
 /* Returns the way of the next burst: the faster one, but now and then the other one, to measure it. */
 static bool next_burst(struct pshm_lending_class *c, uint32_t class)
 {
-	uint64_t lent = least(c, true), ring = least(c, false);
+	uint32_t cnt = class < READS ? PSHM_LENDING_COSTS : 1;
+	uint32_t early = class < READS ? TRY_EARLY : TRY_EARLY_READS;
+	uint64_t lent = least(c, true, cnt), ring = least(c, false, cnt);
 	bool lends = ring >= lent - lent / MARGIN;
 	uint32_t gap = TRY_EVERY + TRY_APART * class;
 
 	if (!lent || !ring)
 		return !lent;
 	if (class >= PSHM_LENDING_SENDS)
-		gap >>= TRY_EARLY - c->trials;
+		gap >>= early - c->trials;
 	if (++c->since < gap)
 		return lends;
 	c->since = 0;
-	c->trials += c->trials < TRY_EARLY;
+	c->trials += c->trials < early;
 	return !lends;
 }
 
-bool pshm_lending_next(struct pshm_lending *lending, size_t len)
+static inline bool choose(struct pshm_lending *lending, uint32_t class)
 {
-	uint32_t class = class_of(len);
 	struct pshm_lending_class *c = &lending->classes[class];
 	uint64_t now;
 
@@ -81,4 +98,14 @@ bool pshm_lending_next(struct pshm_lending *lending, size_t len)
 	c->left = (class < PSHM_LENDING_SENDS ? BURST : BURST_LONG) - 1;
 	c->lends = next_burst(c, class);
 	return c->lends;
+}
+
+bool pshm_lending_next(struct pshm_lending *lending, size_t len)
+{
+	return choose(lending, class_of(len));
+}
+
+bool pshm_lending_read(struct pshm_lending *lending, size_t len)
+{
+	return choose(lending, READS + class_of_long(len));
 }

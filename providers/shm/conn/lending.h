@@ -5,8 +5,9 @@
  * and then both sides' caches have its lines: a program that writes to them again, as a reduction does, has
  * to take them back first. What a program does with its buffers shows in its time alone. So payload is
  * lent, or not, in bursts, and the way is taken in which bursts of that length follow each other faster.
- * The sender chooses for what it may send at once, the receiver for what it is to ask for. One object for
- * each connection, on the thread that holds the domain.
+ * The sender chooses for what it may send at once, the receiver for what it is to ask for. So it is with a
+ * region that is read: the target may have written it just before. One object for each connection, on the
+ * thread that holds the domain.
  */
 #ifndef WEFT_SHM_LENDING_H
 #define WEFT_SHM_LENDING_H
@@ -15,8 +16,9 @@
 
 /* Classes of lengths of what the sender chooses for: up to 16 KiB, 32 KiB, and longer, */
 #define PSHM_LENDING_SENDS 3u
-/* and the receiver: up to 256 KiB, 1 MiB, and longer. */
-#define PSHM_LENDING_CLASSES 6u
+/* and the receiver of a message, or who reads a region: up to 256 KiB, 1 MiB, and longer. */
+#define PSHM_LENDING_LONG    3u
+#define PSHM_LENDING_CLASSES (PSHM_LENDING_SENDS + 2 * PSHM_LENDING_LONG)
 /* Bursts of each way that are remembered */
 #define PSHM_LENDING_COSTS 4u
 
@@ -47,5 +49,12 @@ struct pshm_lending {
  * Called by the sender for up to PSHM_EAGER_MAX bytes, by the receiver for more.
  */
 bool pshm_lending_next(struct pshm_lending *lending, size_t len);
+
+/*
+ * pshm_lending_read - returns true if the next read of the peer's regions, of @len bytes, is better made by our
+ * loads; counts it
+ * Called for more than PSHM_EAGER_MAX bytes.
+ */
+bool pshm_lending_read(struct pshm_lending *lending, size_t len);
 
 #endif

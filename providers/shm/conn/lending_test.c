@@ -123,6 +123,43 @@ static void lengths_are_chosen_for_apart(void **state)
 	assert_in_range(lent[1], 1, SENDS / 20);
 }
 
+/* Reads of a program that each take that long. Returns how many were made by loads. */
+static uint32_t reads(struct pshm_lending *lending, size_t len, uint32_t cnt, uint32_t load_ns,
+		      uint32_t ring_ns)
+{
+	uint32_t loads = 0;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		bool load = pshm_lending_read(lending, len);
+
+		loads += load;
+		now_ns += load ? load_ns : ring_ns;
+	}
+	return loads;
+}
+
+static void reads_of_each_length_take_the_faster_way(void **state)
+{
+	struct pshm_lending lending = { 0 };
+
+	for (size_t len = 131072; len <= 2u << 20; len *= 4) {
+		assert_in_range(reads(&lending, len, SENDS, 1000, 2000), SENDS - SENDS / 50,
+				SENDS);
+		assert_in_range(sends(&lending, len, SENDS, 2000, 1000), 1, SENDS / 50);
+		reads(&lending, len, 10000, 2000, 1000);
+		assert_in_range(reads(&lending, len, SENDS, 2000, 1000), 1, SENDS / 50);
+	}
+}
+
+/* Of 64 reads one burst goes through the ring, and if that is faster then all but few. */
+static void a_program_of_few_reads_has_the_better_way_at_once(void **state)
+{
+	struct pshm_lending lending[2] = { 0 };
+
+	assert_int_equal(reads(&lending[0], 1u << 20, 64, 1000, 2000), 60);
+	assert_in_range(reads(&lending[1], 1u << 20, 64, 2000, 1000), 4, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +171,8 @@ int main(void)
 		cmocka_unit_test(the_first_bursts_mislead_for_few_messages),
 		cmocka_unit_test(few_sends_of_a_short_program_are_trials),
 		cmocka_unit_test(lengths_are_chosen_for_apart),
+		cmocka_unit_test(reads_of_each_length_take_the_faster_way),
+		cmocka_unit_test(a_program_of_few_reads_has_the_better_way_at_once),
 	};
 
 	return cmocka_run_group_tests_name("lending", tests, NULL, NULL);

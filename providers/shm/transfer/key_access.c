@@ -201,7 +201,7 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	ssize_t n;
 
 	cnt = iov_slice(d->iov, d->iov_cnt, d->moved, len, local);
-	if (p->here && d->write)
+	if (p->here)
 		pshm_peer_touch(conn, &p->chunk, p->here + d->range_moved, len);
 	pshm_enter(conn, p->view.index | (p->here ? PSHM_INSIDE_MAPPED : 0));
 	if (!pshm_key_open(conn, &p->view))
@@ -293,15 +293,20 @@ static enum peer_polling polling_known(struct pshm_conn *conn, uint64_t now, uin
 	return PEER_POLLS;
 }
 
-/* Begins to watch the peer for an access. */
-static void watch(struct pshm_direct *d, uint64_t now)
+static size_t ranges_len(const struct pshm_direct *d)
 {
 	size_t len = 0;
 
 	for (uint32_t i = 0; i < d->range_cnt; i++)
 		len += d->ranges[i].len;
+	return len;
+}
+
+/* Begins to watch the peer for an access. */
+static void watch(struct pshm_direct *d, uint64_t now)
+{
 	d->since_ns = now;
-	d->watch_ns = WATCH_NS + len / WATCH_LEN;
+	d->watch_ns = WATCH_NS + ranges_len(d) / WATCH_LEN;
 	if (d->watch_ns > WATCH_MAX)
 		d->watch_ns = WATCH_MAX;
 }
@@ -338,6 +343,28 @@ static int direct_call(struct pshm_conn *conn, const struct wire_access *access,
 	return ret || !access->write || conn->reading->write_guard ? ret : -FI_EOPNOTSUPP;
 }
 
+/*
+ * Whether an access to memory that is mapped here is to be made by our loads and stores. Between cores without a
+ * common cache it takes long to load what the target has just stored: a target that polls copies at the same
+ * time then. Returns 0, or -FI_EBUSY: it is not.
+ */
+static int direct_mapped(struct pshm_conn *conn, struct pshm_direct *d, uint64_t now,
+			 enum peer_polling *polling)
+{
+	const struct target_range *first = &d->ranges[0];
+	size_t len = ranges_len(d);
+
+	if (d->write || len <= PSHM_EAGER_MAX)
+		return 0;
+	/* the time that the kernel takes to map it is not measured */
+	if (first->len && pshm_peer_touch(conn, &first->chunk, first->here, 1))
+		return 0;
+	if (pshm_lending_read(&conn->lending, len))
+		return 0;
+	*polling = polling_known(conn, now, &d->moves);
+	return *polling == PEER_POLLS ? -FI_EBUSY : 0;
+}
+
 int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct wire_op *op)
 {
 	struct pshm_conn *conn = pshm_conn_of(base);
@@ -357,13 +384,12 @@ int pshm_direct(struct wire_conn *base, const struct wire_access *access, struct
 		if (ret)
 			return ret;
 	}
-	peer_polling = PEER_AWAY;
-	if (!mapped) {
-		ret = direct_call(conn, access, &now, ns, &peer_polling);
-		if (ret)
-			return ret;
-	}
 	now.range_cnt = access->target_cnt;
+	peer_polling = PEER_AWAY;
+	ret = mapped ? direct_mapped(conn, &now, ns, &peer_polling)
+		     : direct_call(conn, access, &now, ns, &peer_polling);
+	if (ret)
+		return ret;
 	memcpy(now.iov, access->iov, access->iov_cnt * sizeof(*access->iov));
 	now.iov_cnt = access->iov_cnt;
 	if (peer_polling == PEER_UNKNOWN)

@@ -626,6 +626,47 @@ static void the_first_stores_to_a_region_take_no_more_faults_than_loads(void **s
 	}
 }
 
+/*
+ * As where its loads have been slower. The first read of it is made by loads, and so are those of a peer that does
+ * not poll.
+ */
+static void a_region_that_is_mapped_may_be_asked_for(void **state)
+{
+	struct pshm_lending *lending = &pshm_conn_of(a.conn)->lending;
+	struct mock_op op;
+	unsigned char *ours;
+	uint32_t index;
+	int ret;
+
+	ours = expose_arena(KEY + 1, &index);
+	mock_pattern(ours, LEN, 3);
+	for (int i = 0; i < 2000; i++)
+		mock_poll(NULL, &b);
+	while (pshm_lending_read(lending, LEN))
+		;
+	assert_int_equal(access_all(false, KEY + 1, 0, LEN), 0);
+	assert_true(mock_is_pattern(buf, LEN, 3));
+	memset(buf, 0, LEN);
+	assert_int_equal(access_all(false, KEY + 1, 0, LEN), 0);
+	assert_true(mock_is_pattern(buf, LEN, 3));
+	while (pshm_lending_read(lending, LEN))
+		;
+	b.wire->ops->poll(b.wire);
+	b.wire->ops->poll(b.wire);
+	ret = access_begin(false, KEY + 1, 0, LEN, &op);
+	while (!ret && !op.done) {
+		b.wire->ops->poll(b.wire);
+		b.wire->ops->poll(b.wire);
+		a.wire->ops->poll(a.wire);
+	}
+	assert_int_equal(ret ? ret : op.status, -FI_EBUSY);
+	/* of what is short, or stored, the peer is not asked */
+	assert_int_equal(access_all(false, KEY + 1, 0, PSHM_EAGER_MAX), 0);
+	assert_int_equal(access_all(true, KEY + 1, 0, LEN), 0);
+	mr_remove(&table, index);
+	assert_int_equal(arena_free(arena_get(), ours), 0);
+}
+
 static void pages_without_data_are_cut_off_too(void **state)
 {
 	struct packet_target target = { .addr = 0, .len = 8, .key = KEY + 1 };
@@ -879,8 +920,9 @@ int main(void)
 		TEST(a_key_that_is_given_again_leads_to_its_new_region, setup),
 		TEST(what_is_loaded_is_the_regions_after_its_chunk_was_retired, setup),
 		TEST(a_chunk_that_becomes_another_one_while_it_is_looked_for_is_not_used, setup),
-		TEST(the_first_stores_to_a_region_take_no_more_faults_than_loads, setup),
 		TEST(pages_without_data_are_cut_off_too, setup),
+		TEST(the_first_stores_to_a_region_take_no_more_faults_than_loads, setup),
+		TEST(a_region_that_is_mapped_may_be_asked_for, setup),
 		TEST(who_is_inside_when_its_connection_ends_is_still_seen, setup),
 		TEST(who_says_again_and_again_to_be_inside_gets_no_more_memory, setup),
 		TEST(connections_to_a_domain_map_its_table_once, setup),

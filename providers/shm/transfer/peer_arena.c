@@ -119,10 +119,10 @@ char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool 
 	return here;
 }
 
-void pshm_peer_touch(const struct pshm_conn *conn, const struct pshm_peer_chunk *chunk,
+bool pshm_peer_touch(const struct pshm_conn *conn, const struct pshm_peer_chunk *chunk,
 		     const char *at, uint64_t len)
 {
-	arena_reader_touch(conn->arena, chunk->idx, at, len);
+	return arena_reader_touch(conn->arena, chunk->idx, at, len);
 }
 
 bool pshm_peer_lets(const struct pshm_conn *conn, const struct pshm_peer_chunk *chunk)

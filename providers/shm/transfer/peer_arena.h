@@ -68,10 +68,11 @@ bool pshm_peer_shows_arena(const struct pshm_conn *conn);
 char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool store,
 		      struct pshm_peer_chunk *chunk);
 /*
- * pshm_peer_touch - called before @len bytes are stored at @at, part of a range of a chunk: what was not mapped yet
+ * pshm_peer_touch - called before @len bytes at @at, part of a range of a chunk, are copied: what was not mapped yet
  * is mapped with few faults
+ * Returns true if something was not.
  */
-void pshm_peer_touch(const struct pshm_conn *conn, const struct pshm_peer_chunk *chunk,
+bool pshm_peer_touch(const struct pshm_conn *conn, const struct pshm_peer_chunk *chunk,
 		     const char *at, uint64_t len);
 
 /* pshm_peer_lets - returns true if the peer lets us use that chunk of its arena, and it is still mapped */
