@@ -208,6 +208,22 @@ int sys_reserve_clear(void *addr, size_t len)
 	return err ? -err : sys_maps_each(addr, len, clear_part, NULL);
 }
 
+static int discard_part(const struct sys_map *m, void *arg)
+{
+	const struct sys_memfd_id *id = arg;
+
+	if (m->inode == id->inode && m->device == id->device)
+		return clear_part(m, NULL);
+	return raw_madvise(m->addr, m->len, MADV_DONTNEED) ? -errno : 0;
+}
+
+int sys_reserve_discard(void *addr, size_t len, const struct sys_memfd_id *id)
+{
+	int err = sys_fault(SYS_CALL_MMAP);
+
+	return err ? -err : sys_maps_each(addr, len, discard_part, (void *)(uintptr_t)id);
+}
+
 void *sys_reserve_zero(size_t len)
 {
 	void *addr;

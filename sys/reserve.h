@@ -79,6 +79,13 @@ int sys_reserve_take(void *addr, size_t len);
 int sys_reserve_clear(void *addr, size_t len);
 
 /*
+ * sys_reserve_discard - take the contents of memory away as madvise(MADV_DONTNEED) does
+ * What is mapped of the memfd becomes private pages of zeros, whatever is in it. Other mappings stay: private memory
+ * is zero, and that of a file what the file has. Returns 0 or -FI_E*.
+ */
+int sys_reserve_discard(void *addr, size_t len, const struct sys_memfd_id *id);
+
+/*
  * sys_reserve_zero - map a table at an address that the kernel chooses: private, all zero, without a
  * promise of memory, so that what is not touched costs nothing
  * Returns it, for sys_reserve_end(), or NULL.

@@ -294,19 +294,20 @@ int arena_free_part(struct arena *arena, void *addr, size_t len)
 	return len ? -FI_EINVAL : 0;
 }
 
-/* Whether a chunk that peers don't use any more has the range. What is mapped there may be its own. */
-static bool find_retired(const struct arena *arena, const void *addr, size_t len)
+/* Finds the chunk of a range, also one that peers don't use any more. Returns index + 1, or 0. */
+static uint32_t find_any(const struct arena *arena, const void *addr, size_t len)
 {
 	uint64_t word = arena_slot_at(arena, (uintptr_t)addr);
 
-	return word && len <= arena_slot_room(word, (uintptr_t)addr);
+	return word && len <= arena_slot_room(word, (uintptr_t)addr) ? arena_slot_chunk(word)
+								     : 0;
 }
 
 int arena_purge(struct arena *arena, void *addr, size_t len)
 {
 	size_t page = arena->ranges->page, skip = -(uintptr_t)addr & (page - 1);
-	struct arena_place place;
 	int err = -FI_EINVAL;
+	uint32_t idx;
 
 	if (len < skip)
 		return 0;
@@ -315,10 +316,9 @@ int arena_purge(struct arena *arena, void *addr, size_t len)
 	if (!len)
 		return 0;
 	platform_lock(&arena->lock);
-	if (arena_find(arena, addr, len, &place))
-		err = arena_revoke_locked(arena, place.chunk, (uintptr_t)addr, len);
-	else if (find_retired(arena, addr, len))
-		err = sys_reserve_clear(addr, len);
+	idx = find_any(arena, addr, len);
+	if (idx)
+		err = arena_revoke_locked(arena, idx - 1, (uintptr_t)addr, len);
 	arena_show_locked(arena);
 	platform_unlock(&arena->lock);
 	return err;

@@ -97,6 +97,15 @@ size_t arena_size(struct arena *arena, const void *addr);
 int arena_purge(struct arena *arena, void *addr, size_t len);
 
 /*
+ * arena_discard - the program takes the contents of LIVE memory away, as by madvise(MADV_DONTNEED)
+ * @addr, @len: multiples of a page
+ * As arena_purge(); but where a peer or a wire keeps the pages the program gets others, and the chunk is retired,
+ * and what the program has mapped there by itself stays mapped, and its file as it is.
+ * Returns 0; -FI_EINVAL: no chunk has all of it, or it is a part of a page of ARENA_HUGE; or -FI_E*.
+ */
+int arena_discard(struct arena *arena, void *addr, size_t len);
+
+/*
  * A user of the arena's pages beyond loads and stores by their address: a wire that has registered
  * them with a device. Belongs to the caller, until arena_unwatch().
  *

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -243,6 +244,29 @@ static void a_retired_chunk_is_not_used_again(void **state)
 	assert_false(resident(addr));
 }
 
+static void what_is_discarded_in_a_retired_chunk_has_no_pages(void **state)
+{
+	const struct arena_chunk *chunk;
+	struct arena_place place;
+	struct stat st;
+	char *addr;
+
+	/* a chunk of its own */
+	addr = allocate(64 * MIB, ARENA_READ, NULL);
+	assert_true(arena_find(arena, addr, 64 * MIB, &place));
+	chunk = &arena->chunks[place.chunk];
+	memset(addr, 7, MIB);
+	arena_retire(arena, addr);
+	assert_int_equal(addr[0], 7);
+	assert_int_equal(arena_discard(arena, addr, MIB), 0);
+	assert_int_equal(addr[0], 0);
+	assert_int_equal(addr[MIB - 1], 0);
+	assert_int_equal(fstat(chunk->fd, &st), 0);
+	assert_int_equal(st.st_blocks, 0);
+	assert_int_equal(arena_discard(arena, &st, MIB), -FI_EINVAL);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
 static void the_child_of_a_fork_has_its_own(void **state)
 {
 	char *addr = allocate(MIB, ARENA_READ, NULL);
@@ -429,6 +453,7 @@ int main(void)
 		cmocka_unit_test(pages_in_use_are_kept),
 		cmocka_unit_test(whole_pages_are_purged_and_no_more),
 		cmocka_unit_test(a_retired_chunk_is_not_used_again),
+		cmocka_unit_test(what_is_discarded_in_a_retired_chunk_has_no_pages),
 		cmocka_unit_test(the_child_of_a_fork_has_its_own),
 		cmocka_unit_test(refused_memory_is_an_error),
 		cmocka_unit_test(parts_are_freed_whatever_allocation_they_are_of),

@@ -356,21 +356,37 @@ int arena_chunk_lack(struct arena *arena, uint32_t idx)
 	return 0;
 }
 
-int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len)
+/* Takes pages of the file away. Returns 0, also where a child has them too and they stay; or -FI_E*. */
+static int file_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len)
 {
 	void *addr = (void *)(chunk->base + offset);
 	int err;
 
 	if (chunk->left)
-		return sys_reserve_clear(addr, len);
-	if (chunk->split) {
-		/* the file's pages only where no child has them too */
-		sys_reserve_remove(addr, len, &chunk->id);
-		return sys_reserve_clear(addr, len);
-	}
+		return 0;
+	if (chunk->split)
+		return sys_reserve_remove(addr, len, &chunk->id);
 	if (chunk->kind == ARENA_HUGE)
 		return -FI_EBUSY;
 	err = sys_memfd_punch(chunk->fd, &chunk->id, offset, len);
 	/* the descriptor is not ours any more, or fallocate(2) is forbidden (seccomp) */
 	return err ? sys_reserve_remove(addr, len, &chunk->id) : 0;
+}
+
+int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len)
+{
+	bool uneven = atomic_load_explicit(&chunk->uneven, memory_order_relaxed);
+	int err = file_punch(chunk, offset, len);
+
+	/* what else is mapped there goes too */
+	if (chunk->left || chunk->split || (chunk->retired && uneven))
+		return sys_reserve_clear((void *)(chunk->base + offset), len);
+	return err;
+}
+
+int arena_chunk_discard(const struct arena_chunk *chunk, uint64_t offset, size_t len, bool held)
+{
+	if (!held)
+		file_punch(chunk, offset, len);
+	return sys_reserve_discard((void *)(chunk->base + offset), len, &chunk->id);
 }

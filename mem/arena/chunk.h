@@ -250,4 +250,11 @@ int arena_chunk_lack(struct arena *arena, uint32_t idx);
  */
 int arena_chunk_punch(const struct arena_chunk *chunk, uint64_t offset, size_t len);
 
+/*
+ * arena_chunk_discard - the program takes the contents of a part of a retired chunk away; the lock is held
+ * @held: others keep the pages of the chunk, and the program gets zeros of its own
+ * What the program has mapped there itself stays mapped: sys_reserve_discard(). Returns 0 or -FI_E*.
+ */
+int arena_chunk_discard(const struct arena_chunk *chunk, uint64_t offset, size_t len, bool held);
+
 #endif

@@ -86,6 +86,39 @@ void arena_retire(struct arena *arena, const void *addr)
 	platform_unlock(&arena->lock);
 }
 
+/* Takes the contents of a part of a chunk away, or has the program get other pages. */
+static int discard_locked(struct arena *arena, uint64_t word, void *addr, size_t len)
+{
+	struct arena_place place = { .chunk = arena_slot_chunk(word) - 1,
+				     .offset = arena_slot_offset(word, (uintptr_t)addr) };
+	bool held;
+
+	if (!(word & ARENA_SLOT_OPEN)) {
+		held = arena_reclaim_locked(arena, &place, len) != 0;
+	} else {
+		if (!arena_revoke_locked(arena, place.chunk, (uintptr_t)addr, len))
+			return 0;
+		held = true;
+		uneven_locked(arena, addr);
+		arena_retire_locked(arena, place.chunk);
+	}
+	return arena_chunk_discard(&arena->chunks[place.chunk], place.offset, len, held);
+}
+
+int arena_discard(struct arena *arena, void *addr, size_t len)
+{
+	int err = -FI_EINVAL;
+	uint64_t word;
+
+	platform_lock(&arena->lock);
+	word = arena_slot_at(arena, (uintptr_t)addr);
+	if (word && len <= arena_slot_room(word, (uintptr_t)addr))
+		err = discard_locked(arena, word, addr, len);
+	arena_show_locked(arena);
+	platform_unlock(&arena->lock);
+	return err;
+}
+
 /* Ending chunks */
 
 void arena_end_locked(struct arena *arena, uint32_t chunk)

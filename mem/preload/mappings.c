@@ -14,7 +14,6 @@
 #include "arena.h"
 #include "heap.h"
 #include "raw.h"
-#include "reserve.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -140,11 +139,8 @@ static int take_away(void *addr, size_t len)
 	}
 	for (; !err && base < end; base += part) {
 		part = part_of(arena, base, end - base, &has);
-		if (!has || !arena_purge(arena, (void *)base, part))
-			continue;
-		/* A peer or a wire keeps the pages: the program gets others. */
-		arena_retire(arena, (void *)base);
-		err = sys_reserve_clear((void *)base, part);
+		if (has)
+			err = arena_discard(arena, (void *)base, part);
 	}
 	errno = err ? -err : errno;
 	return err ? -1 : 0;

@@ -191,6 +191,35 @@ static void a_child_has_a_copy_that_is_protected(void **state)
 	close(data[1]);
 }
 
+static void advice_leaves_what_a_program_has_mapped_itself(void **state)
+{
+	char *addr = allocate(MIB);
+	int file = memfd_create("own", 0);
+	char byte = 0;
+
+	memset(addr, 5, MIB);
+	assert_int_equal(ftruncate(file, (off_t)(2 * page)), 0);
+	assert_int_equal(pwrite(file, "f", 1, 0), 1);
+	assert_ptr_equal(mmap(addr + page, 2 * page, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_FIXED, file, 0),
+			 addr + page);
+	assert_ptr_equal(mmap(addr + 4 * page, page, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 addr + 4 * page);
+	addr[4 * page] = 6;
+	assert_int_equal(madvise(addr, MIB, MADV_DONTNEED), 0);
+	assert_int_equal(addr[0], 0);
+	assert_int_equal(addr[page], 'f');
+	assert_int_equal(addr[4 * page], 0);
+	assert_int_equal(addr[MIB - 1], 0);
+	/* it is the file still */
+	addr[page + 1] = 'g';
+	assert_int_equal(pread(file, &byte, 1, 1), 1);
+	assert_int_equal(byte, 'g');
+	close(file);
+	free(addr);
+}
+
 static void freed_memory_has_no_guard_pages(void **state)
 {
 	char *addr = allocate(MIB), *again;
@@ -239,6 +268,7 @@ int main(void)
 		cmocka_unit_test(protection_of_neighbours_stays),
 		cmocka_unit_test(memory_is_wiped_in_a_child),
 		cmocka_unit_test(a_child_has_a_copy_that_is_protected),
+		cmocka_unit_test(advice_leaves_what_a_program_has_mapped_itself),
 		cmocka_unit_test(freed_memory_has_no_guard_pages),
 		cmocka_unit_test(what_can_not_be_remapped_is_refused),
 	};

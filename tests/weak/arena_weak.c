@@ -141,6 +141,11 @@ int sys_reserve_clear(void *addr, size_t len)
 	return 0;
 }
 
+int sys_reserve_discard(void *addr, size_t len, const struct sys_memfd_id *id)
+{
+	return 0;
+}
+
 int sys_memfd_is_writable(pid_t pid, int fd, uint64_t inode)
 {
 	return 0;
