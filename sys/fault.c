@@ -39,6 +39,7 @@ static const char *const names[SYS_CALL_CNT] = {
 	[SYS_CALL_PREAD] = "pread",
 	[SYS_CALL_MMAP] = "mmap",
 	[SYS_CALL_MPROTECT] = "mprotect",
+	[SYS_CALL_POPULATE] = "populate",
 	[SYS_CALL_OPEN_FD] = "open_fd",
 	[SYS_CALL_OPEN_IMAGE] = "open_image",
 	[SYS_CALL_READ_IMAGE] = "read_image",

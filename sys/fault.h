@@ -33,7 +33,8 @@ enum sys_call {
 	SYS_CALL_PREAD,
 	SYS_CALL_MMAP,
 	SYS_CALL_MPROTECT,
-	SYS_CALL_OPEN_FD, /* of another process, through /proc */
+	SYS_CALL_POPULATE, /* madvise(MADV_POPULATE_WRITE) of private memory */
+	SYS_CALL_OPEN_FD,  /* of another process, through /proc */
 	SYS_CALL_OPEN_IMAGE,
 	SYS_CALL_READ_IMAGE,
 	SYS_CALL_PIDFD_OPEN,

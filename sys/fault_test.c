@@ -78,6 +78,7 @@ static void every_call_has_its_name(void **state)
 		"pread",
 		"mmap",
 		"mprotect",
+		"populate",
 		"open_fd",
 		"open_image",
 		"read_image",

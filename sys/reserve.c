@@ -165,7 +165,10 @@ int sys_reserve_remove(void *addr, size_t len, const struct sys_memfd_id *id)
 int sys_reserve_take(void *addr, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int err = sys_fault(SYS_CALL_POPULATE);
 
+	if (err)
+		return -err;
 #ifdef MADV_POPULATE_WRITE
 	if (!raw_madvise(addr, len, MADV_POPULATE_WRITE))
 		return 0;

@@ -247,7 +247,7 @@ static void a_retired_chunk_is_not_used_again(void **state)
 static void what_is_discarded_in_a_retired_chunk_has_no_pages(void **state)
 {
 	const struct arena_chunk *chunk;
-	struct arena_place place;
+	struct arena_place place = { 0 };
 	struct stat st;
 	char *addr;
 

@@ -235,19 +235,24 @@ void arena_chunk_retire(struct arena *arena, uint32_t idx)
 struct owning {
 	uintptr_t base;
 	int fd;
+	/* of some pages: there is no memory */
+	int err;
 };
 
 /* Takes those pages of a part of a chunk that have data. */
 static int own_part(const struct sys_map *m, void *arg)
 {
-	const struct owning *owning = arg;
+	struct owning *owning = arg;
 	uint64_t at = (uintptr_t)m->addr - owning->base, end = at + m->len, len;
 
 	if (!(m->prot & PROT_WRITE))
 		return 0;
 	while (at < end && !sys_memfd_data(owning->fd, &at, &len) && at < end) {
+		int err;
+
 		len = len < end - at ? len : end - at;
-		sys_reserve_take((void *)(owning->base + at), len);
+		err = sys_reserve_take((void *)(owning->base + at), len);
+		owning->err = err ? err : owning->err;
 		at += len;
 	}
 	return 0;
@@ -264,13 +269,15 @@ void arena_chunk_left(struct arena_chunk *chunk)
 /*
  * Other processes may still store to the chunk: what they store to pages with data is not seen.
  * @even: all of the range is of the chunk, and writable
+ * Returns 0, or -FI_EBUSY: there is no memory, and of some pages it is seen.
  */
-static void own_data(void *addr, size_t len, bool even, struct owning *owning)
+static int own_data(void *addr, size_t len, bool even, struct owning *owning)
 {
 	const struct sys_map all = { .addr = addr, .len = len, .prot = PROT_READ | PROT_WRITE };
 
 	if (sys_maps_each(addr, len, own_part, owning) && even)
 		own_part(&all, owning);
+	return owning->err ? -FI_EBUSY : 0;
 }
 
 /* Returns a descriptor of a chunk, which is its own where the process can't have another one; or -FI_E*. */
@@ -306,7 +313,7 @@ int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t
 	chunk->split = true;
 	err = sys_reserve_leave(addr, len, owning.fd, &chunk->id, even ? &offset : NULL);
 	if (!err && chunk->kind == ARENA_WRITE)
-		own_data(addr, len, even, &owning);
+		err = own_data(addr, len, even, &owning);
 	if (owning.fd != chunk->fd)
 		sys_descriptor_close(owning.fd);
 	if (!err && len == chunk->len)

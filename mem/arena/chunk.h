@@ -223,7 +223,8 @@ void arena_chunks_settle(void);
  * arena_chunk_leave - leave a part of a retired chunk to the child of a fork that follows: both processes have
  * its contents, and neither sees what the other one stores from then on; the lock is held
  * Nobody else uses it but peers, whose later stores are not seen; what they stored before has settled.
- * Returns 0, also if that was done before; -FI_EBADF: the program has closed the descriptor; or -FI_E*.
+ * Returns 0, also if that was done before; -FI_EBADF: the program has closed the descriptor; -FI_EBUSY: both
+ * have it, and later stores of peers to some pages may be seen, since there is no memory; or another -FI_E*.
  */
 int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t len);
 

@@ -240,6 +240,34 @@ static void a_child_without_a_copy_has_no_arena(void **state)
 	assert_int_equal(arena_free(arena, addr), 0);
 }
 
+static int all_is_there(char *addr)
+{
+	return addr[0] == 4 && addr[LEN - 1] == 4 && arena_get() ? 0 : 1;
+}
+
+/* A peer that was stopped in a store is told that it is lost. */
+static void a_child_has_no_pages_that_a_peer_may_still_store_to(void **state)
+{
+	void *addr = NULL;
+	struct child child;
+
+	assert_int_equal(arena_alloc(arena, LEN, 1, ARENA_WRITE, &addr, NULL), 0);
+	memset(addr, 4, LEN);
+	sys_fault_set(SYS_CALL_POPULATE, FI_ENOMEM, 0, 0);
+	child_starts(&child, nothing_is_allocated, addr);
+	assert_int_equal(child_ends(&child), 0);
+	/* nor is it said to be cut off */
+	assert_int_equal(arena_cut(arena, addr, LEN), -FI_EBUSY);
+	/* the next time there is some, in parts */
+	sys_fault_clear();
+	sys_fault_set(SYS_CALL_POPULATE, FI_ENOMEM, 0, 1);
+	child_starts(&child, all_is_there, addr);
+	sys_fault_clear();
+	assert_int_equal(child_ends(&child), 0);
+	assert_int_equal(arena_cut(arena, addr, LEN), 0);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
 static void a_range_of_a_device_is_not_cut_off(void **state)
 {
 	char *addr = allocate(1);
@@ -294,6 +322,8 @@ int main(void)
 		cmocka_unit_test_teardown(
 			freeing_what_is_held_in_part_takes_nothing_from_a_child, clear),
 		cmocka_unit_test_teardown(a_child_without_a_copy_has_no_arena, clear),
+		cmocka_unit_test_teardown(a_child_has_no_pages_that_a_peer_may_still_store_to,
+					  clear),
 		cmocka_unit_test_teardown(a_range_of_a_device_is_not_cut_off, clear),
 		cmocka_unit_test_teardown(stores_settle_where_barriers_are_forbidden, clear),
 	};

@@ -249,6 +249,7 @@ static void leave(struct arena *arena, uint32_t idx)
 	struct arena_place place = { .chunk = idx };
 	bool held = false;
 	size_t len;
+	int err;
 
 	if (!arena_reclaim_locked(arena, &place, chunk->len) &&
 	    !arena_chunk_leave(arena, idx, 0, chunk->len))
@@ -256,9 +257,9 @@ static void leave(struct arena *arena, uint32_t idx)
 	chunk->copied = true;
 	for (uint64_t at = 0; at < chunk->len; at += len) {
 		len = run_of(arena, idx, at, &held);
-		if (!held && !arena_chunk_leave(arena, idx, at, len))
-			continue;
-		if (copy_live(arena, idx, at, len))
+		err = held ? -FI_EAGAIN : arena_chunk_leave(arena, idx, at, len);
+		/* No copy helps against stores that a peer takes for lost: the child is to have none of it. */
+		if (err && (copy_live(arena, idx, at, len) || err == -FI_EBUSY))
 			chunk->copied = false;
 	}
 }
