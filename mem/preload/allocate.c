@@ -63,6 +63,8 @@ static void *moved(void *ptr, size_t old, void *to, size_t len)
 {
 	int error = errno;
 
+	if (heap_has(ptr))
+		heap_make_even(ptr, old);
 	memcpy(to, ptr, old < len ? old : len);
 	free(ptr);
 	errno = error;

@@ -454,11 +454,7 @@ void *heap_alloc(size_t len, size_t align, bool zero)
 	return ptr;
 }
 
-/*
- * What the program has protected and frees is writable again: the next one stores to it. Returns false where it
- * can't be, since something else is mapped there.
- */
-static bool make_even(void *ptr, size_t len)
+bool heap_make_even(void *ptr, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uintptr_t base = ((uintptr_t)ptr + page - 1) & ~(page - 1);
@@ -478,6 +474,7 @@ static void *resize_uneven(void *ptr, size_t before, size_t len)
 
 	if (!to)
 		return NULL;
+	heap_make_even(ptr, before);
 	memcpy(to, ptr, before < len ? before : len);
 	heap_free(ptr);
 	return to;
@@ -515,7 +512,7 @@ void heap_free(void *ptr)
 		return;
 	}
 	len = weft_je_sallocx(ptr, 0);
-	if (make_even(ptr, len)) {
+	if (heap_make_even(ptr, len)) {
 		pthread_rwlock_rdlock(&use_lock);
 		weft_je_dallocx(ptr, MALLOCX_TCACHE_NONE);
 		pthread_rwlock_unlock(&use_lock);

@@ -59,6 +59,13 @@ void *heap_resize(void *ptr, size_t len);
 /* heap_free - as free(), of heap memory. errno is as it was */
 void heap_free(void *ptr);
 
+/*
+ * heap_make_even - heap memory can be loaded and stored to again, whatever the program has protected and advised: it is
+ * about to be copied, or freed for the next one
+ * Returns false where it can't be, since something else is mapped there.
+ */
+bool heap_make_even(void *ptr, size_t len);
+
 /* heap_size - returns the bytes that heap memory has */
 size_t heap_size(const void *ptr);
 

@@ -236,6 +236,25 @@ static void freed_memory_has_no_guard_pages(void **state)
 	free(again);
 }
 
+static void guarded_memory_is_resized(void **state)
+{
+	static const size_t lens[] = { 2 * MIB, MIB / 2, 100 };
+	char *addr, *volatile again;
+
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		addr = allocate(MIB);
+		memset(addr, 5, MIB);
+		if (madvise(addr, page, MADV_GUARD_INSTALL))
+			assert_int_equal(mprotect(addr, page, PROT_NONE), 0);
+		again = realloc(addr, lens[i]);
+		assert_non_null(again);
+		if (lens[i] > page)
+			assert_int_equal(again[page], 5);
+		memset(again, 6, lens[i]);
+		free(again);
+	}
+}
+
 static void what_can_not_be_remapped_is_refused(void **state)
 {
 	char *addr = allocate(MIB);
@@ -270,6 +289,7 @@ int main(void)
 		cmocka_unit_test(a_child_has_a_copy_that_is_protected),
 		cmocka_unit_test(advice_leaves_what_a_program_has_mapped_itself),
 		cmocka_unit_test(freed_memory_has_no_guard_pages),
+		cmocka_unit_test(guarded_memory_is_resized),
 		cmocka_unit_test(what_can_not_be_remapped_is_refused),
 	};
 
