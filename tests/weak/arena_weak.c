@@ -30,7 +30,7 @@ static struct arena_directory directory;
 static struct arena_mapping maps[1];
 static struct arena_peer peer;
 static struct arena_reader reader;
-static _Alignas(CACHE_LINE) char memory[2][256]; /* of a reader and of its peer, for a chunk */
+static _Alignas(CACHE_LINE) char memory[2][1024]; /* of a reader and of its peer, for a chunk */
 static uint32_t memory_cnt;
 static struct pshm_pair pair;
 static struct pshm_wire wire;
