@@ -5,11 +5,12 @@
 usage: budget.py PATH PROVIDER [auto]
 
 PATH is the program path.c. callgrind counts the instructions inside measured_send() and its
-like; objdump says which of them were indirect calls. Fails above a ceiling, or
-when a lock was taken: the endpoints are FI_THREAD_DOMAIN. Automatic progress costs
-nothing.
+like, each function of the library apart for each chain of its callers; objdump says which of them were
+indirect calls. Fails above a ceiling, or when a lock was taken: the endpoints are FI_THREAD_DOMAIN. Automatic
+progress costs nothing.
 """
 import collections
+import functools
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ import tempfile
 MEASURED = 100  # calls in path.c
 # Valgrind runs one thread at a time: that of a domain may find the program asleep, on a busy machine mostly.
 TRIES = 20
+CALLERS = 30  # more than there are between a function and main()
 
 # provider: call: (instructions, indirect calls), ceilings
 BUDGETS = {
@@ -40,38 +42,53 @@ BUDGETS = {
 LOCKS = re.compile(r'pthread_(mutex|spin|rwlock)|futex|lll_lock')
 
 
-def collect(program, words, function, folder):
-    """Run under callgrind, collecting inside the function. Returns the profile's path."""
-    out = os.path.join(folder, function)
+def collect(program, words, folder):
+    """Run under callgrind, collecting inside all that is measured. Returns the profile's path."""
+    out = os.path.join(folder, 'profile')
     subprocess.run(['valgrind', '-q', '--tool=callgrind', '--dump-instr=yes', '--compress-pos=no',
-                    '--compress-strings=no', f'--toggle-collect={function}',
+                    '--compress-strings=no', f'--separate-callers={CALLERS}',
+                    *(f'--toggle-collect={function}' for function in BUDGETS['link']),
                     f'--callgrind-out-file={out}', program, *words],
                    check=True, stdout=subprocess.DEVNULL)
     return out
 
 
+class Call:
+    """What a measured call did: executions by (object, address), and the functions that it ran."""
+
+    def __init__(self):
+        self.counts = collections.Counter()
+        self.functions = set()
+
+    def instructions(self):
+        """Of one call."""
+        return sum(self.counts.values()) / MEASURED
+
+
 def executed(profile):
-    """Executions by (object, address), and the names of the functions."""
-    counts = collections.Counter()
-    functions = set()
-    place = None
+    """{measured function: Call} of a profile. A function there has its callers behind it: name'caller'caller."""
+    calls = collections.defaultdict(Call)
+    place = call = None
     inclusive = False
     with open(profile, encoding='utf-8') as lines:
         for line in lines:
             if line.startswith('ob='):
                 place = line[3:].strip()
             elif line.startswith('fn='):
-                functions.add(line[3:].strip())
+                name, *callers = line[3:].strip().split("'")
+                call = calls[next((x for x in (name, *callers) if x in BUDGETS['link']), None)]
+                call.functions.add(name)
             elif line.startswith('calls='):
                 inclusive = True  # the next line is the cost of what was called
             elif line.startswith('0x'):
                 if not inclusive:
                     address, _, cost = line.split()
-                    counts[place, int(address, 16)] += int(cost)
+                    call.counts[place, int(address, 16)] += int(cost)
                 inclusive = False
-    return counts, functions
+    return calls
 
 
+@functools.lru_cache(maxsize=None)
 def indirect_calls(path):
     """Addresses of calls and tail calls through a pointer, but for those of the PLT."""
     text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', path], check=True,
@@ -88,37 +105,39 @@ def indirect_calls(path):
     return found
 
 
-def measure(program, words, function, folder, ceiling):
-    """executed(), and instructions of one call."""
+def measure(program, words, budget):
+    """{measured function: Call}; with automatic progress the first one of each below its ceiling."""
+    found = {}
     for _ in range(TRIES if 'auto' in words else 1):
-        counts, functions = executed(collect(program, words, function, folder))
-        instructions = sum(counts.values()) / MEASURED
-        if instructions <= ceiling:
+        with tempfile.TemporaryDirectory() as folder:
+            calls = executed(collect(program, words, folder))
+        if calls[None].instructions():
+            raise ValueError(f'not inside what is measured: {sorted(calls[None].functions)}')
+        found.update((function, calls[function]) for function, (ceiling, _) in budget.items()
+                     if function not in found or found[function].instructions() > ceiling)
+        if all(found[function].instructions() <= ceiling
+               for function, (ceiling, _) in budget.items()):
             break
-    return counts, functions, instructions
+    return found
 
 
 def main(program, provider, *mode):
     failed = False
     words = (provider, *mode)
-    with tempfile.TemporaryDirectory() as folder:
-        for function, (ceiling, calls) in BUDGETS[provider].items():
-            counts, functions, instructions = measure(program, words, function, folder,
-                                                      ceiling)
-            indirect = 0
-            for place in {place for place, _ in counts}:
-                if place and os.path.exists(place):
-                    jumps = indirect_calls(place)
-                    indirect += sum(cost for (ob, address), cost in counts.items()
-                                    if ob == place and address in jumps)
-            indirect /= MEASURED
-            locks = sorted(name for name in functions if LOCKS.search(name))
-            print(f'{" ".join(words)} {function}: '
-                  f'{instructions:.1f} instructions (at most {ceiling}), '
-                  f'{indirect:.2f} indirect calls (at most {calls})'
-                  + (f', locks: {locks}' if locks else ''))
-            failed |= instructions > ceiling or round(indirect) > calls or bool(locks)
-            failed |= not instructions or not indirect
+    budget = BUDGETS[provider]
+    for function, call in measure(program, words, budget).items():
+        ceiling, calls = budget[function]
+        instructions = call.instructions()
+        indirect = sum(cost for (place, address), cost in call.counts.items()
+                       if place and os.path.exists(place) and
+                       address in indirect_calls(place)) / MEASURED
+        locks = sorted(name for name in call.functions if LOCKS.search(name))
+        print(f'{" ".join(words)} {function}: '
+              f'{instructions:.1f} instructions (at most {ceiling}), '
+              f'{indirect:.2f} indirect calls (at most {calls})'
+              + (f', locks: {locks}' if locks else ''))
+        failed |= instructions > ceiling or round(indirect) > calls or bool(locks)
+        failed |= not instructions or not indirect
     return 1 if failed else 0
 
 
