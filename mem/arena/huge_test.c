@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "arena.h"
+#include "host.h"
 
 #define SETTING "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 /* The same of folios that are smaller, in newer kernels. */
@@ -25,26 +26,14 @@
 #define LEN	    (32 * MIB)
 
 static struct arena *arena;
-static char before[32];
-/* of SETTING_64K; empty: it can't be changed */
-static char before_64k[32];
+/* of the second one before is empty where it can't be changed */
+static struct host_setting settings[] = { { .path = SETTING }, { .path = SETTING_64K } };
 static const char *reason;
 
-static bool set(const char *path, const char *word)
-{
-	FILE *file = fopen(path, "r+");
-	bool done;
-
-	if (!file)
-		return false;
-	done = fputs(word, file) >= 0;
-	return !fclose(file) && done;
-}
-
 /* The word in brackets is what holds. */
-static bool remember(const char *path, char word[32])
+static bool remember(struct host_setting *setting)
 {
-	FILE *file = fopen(path, "r");
+	FILE *file = fopen(setting->path, "r");
 	char line[128] = "";
 	const char *at;
 
@@ -52,26 +41,28 @@ static bool remember(const char *path, char word[32])
 		return false;
 	at = fgets(line, sizeof(line), file) ? strchr(line, '[') : NULL;
 	fclose(file);
-	return at && sscanf(at, "[%31[a-z_]]", word) == 1;
+	return at && sscanf(at, "[%31[a-z_]]", setting->before) == 1;
 }
 
 static int start(void **state)
 {
-	if (!remember(SETTING_64K, before_64k) || !set(SETTING_64K, before_64k))
-		before_64k[0] = '\0';
-	if (!remember(SETTING, before) || !set(SETTING, "advise")) {
-		before[0] = '\0';
+	if (!remember(&settings[1]) || !host_set(SETTING_64K, settings[1].before))
+		settings[1].before[0] = '\0';
+	if (!remember(&settings[0]) || !host_set(SETTING, settings[0].before)) {
+		settings[0].before[0] = '\0';
 		reason = strerror(errno);
 	}
+	if (host_keep(settings, 2))
+		return -1;
+	if (!reason && !host_set(SETTING, "advise"))
+		reason = strerror(errno);
 	arena = arena_get();
 	return arena ? 0 : -1;
 }
 
 static int restore(void **state)
 {
-	bool done = !before_64k[0] || set(SETTING_64K, before_64k);
-
-	return (!before[0] || set(SETTING, before)) && done ? 0 : -1;
+	return host_restore();
 }
 
 static bool allowed(void)
@@ -189,16 +180,16 @@ static void larger_folios_need_fewer_faults(void **state)
 
 	if (!allowed())
 		skip();
-	if (!before_64k[0]) {
+	if (!settings[1].before[0]) {
 		printf("this kernel gives shared memory no folios of 64 KiB\n");
 		skip();
 	}
-	assert_true(set(SETTING, "never"));
-	assert_true(set(SETTING_64K, "never"));
+	assert_true(host_set(SETTING, "never"));
+	assert_true(host_set(SETTING_64K, "never"));
 	small = faults();
-	assert_true(set(SETTING_64K, "advise"));
+	assert_true(host_set(SETTING_64K, "advise"));
 	large = faults();
-	assert_true(set(SETTING, "advise"));
+	assert_true(host_set(SETTING, "advise"));
 	print_message("%ld faults, of folios %ld\n", small, large);
 	assert_in_range(large, 1, small / 4);
 }

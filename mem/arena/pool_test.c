@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 #include <weft/mem.h>
 #include "arena.h"
 #include "fault.h"
+#include "host.h"
 #include "mem_ops.h"
 #include "memfd.h"
 #include "reader.h"
@@ -30,13 +32,13 @@
 #define MIB	((size_t)1 << 20)
 #define LEN	(4 * MIB)
 /* Of the pool, for two chunks. */
-#define PAGES 32
+#define PAGES	    32
+#define DEADLINE_NS 20000000000u
 /* More than the pool of a machine on which tests run. */
 #define CHUNKS_MAX 1000
 
 static struct arena *arena;
 static struct weft_mem_ops *ops;
-static long before = -1;
 static const char *reason;
 
 static long pool(void)
@@ -54,20 +56,31 @@ static long pool(void)
 
 static bool pool_set(long cnt)
 {
-	FILE *file = fopen(SETTING, "w");
-	bool done;
+	char word[32];
 
-	if (!file)
+	snprintf(word, sizeof(word), "%ld", cnt);
+	return host_set(SETTING, word) && pool() == cnt;
+}
+
+/* The pool will be this again when this process has ended. Returns false: it can't be changed. */
+static bool pool_keep(long cnt)
+{
+	struct host_setting setting = { .path = SETTING };
+
+	if (cnt < 0 || !pool_set(cnt))
 		return false;
-	done = fprintf(file, "%ld", cnt) > 0;
-	return !fclose(file) && done && pool() == cnt;
+	snprintf(setting.before, sizeof(setting.before), "%ld", cnt);
+	return !host_keep(&setting, 1);
 }
 
 static int start(void **state)
 {
-	before = pool();
-	if (before < 0 || !pool_set(before + PAGES))
-		reason = errno ? strerror(errno) : "the host has no memory for it";
+	long before = pool();
+
+	if (!pool_keep(before))
+		reason = errno ? strerror(errno) : "the kernel has none";
+	else if (!pool_set(before + PAGES))
+		reason = "the host has no memory for it";
 	if (mem_ops_open(WEFT_MEM_OPS, 0, (void **)&ops))
 		return -1;
 	arena = arena_get();
@@ -76,8 +89,7 @@ static int start(void **state)
 
 static int restore(void **state)
 {
-	/* also where the kernel has given less than was asked for */
-	return before < 0 || pool() == before || pool_set(before) ? 0 : -1;
+	return host_restore();
 }
 
 static bool allowed(void)
@@ -332,6 +344,28 @@ static void without_seals_it_is_ordinary_memory(void **state)
 	}
 }
 
+static void the_pool_is_as_it_was_when_a_test_is_killed(void **state)
+{
+	uint64_t end_ns = platform_now_ns() + DEADLINE_NS;
+	long cnt = pool();
+	int status;
+	pid_t pid;
+
+	if (!allowed())
+		skip();
+	pid = fork_child();
+	if (!pid) {
+		if (pool_keep(cnt) && pool_set(cnt + 1))
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	status = child_says(pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	while (pool() != cnt && platform_now_ns() < end_ns)
+		sched_yield();
+	assert_int_equal(pool(), cnt);
+}
+
 /* In a child. Returns 0, or what is wrong. */
 static int child_without(char *huge, const char *ordinary)
 {
@@ -398,6 +432,7 @@ int main(void)
 		cmocka_unit_test(an_empty_pool_gives_ordinary_memory),
 		cmocka_unit_test(without_seals_it_is_ordinary_memory),
 		cmocka_unit_test(a_fork_needs_no_page_of_an_empty_pool),
+		cmocka_unit_test(the_pool_is_as_it_was_when_a_test_is_killed),
 	};
 
 	return cmocka_run_group_tests(tests, start, restore);
