@@ -223,18 +223,6 @@ int arena_alloc(struct arena *arena, size_t len, size_t align, enum arena_kind k
 	return 0;
 }
 
-size_t arena_size(struct arena *arena, const void *addr)
-{
-	const struct arena_range *range;
-	size_t len;
-
-	platform_lock(&arena->lock);
-	range = ranges_at(arena, addr);
-	len = range ? range->len : 0;
-	platform_unlock(&arena->lock);
-	return len;
-}
-
 static void free_locked(struct arena *arena, struct arena_range *range)
 {
 	const struct arena_chunk *chunk = &arena->chunks[range->chunk];
@@ -324,11 +312,6 @@ int arena_purge(struct arena *arena, void *addr, size_t len)
 	return err;
 }
 
-void arena_trim(struct arena *arena, size_t keep)
-{
-	retain_give(arena, keep);
-}
-
 size_t arena_shrink(struct arena *arena)
 {
 	size_t keep = ARENA_SLOT;
@@ -368,10 +351,10 @@ void arena_watch(struct arena *arena, struct arena_watcher *watcher)
 	platform_unlock(&arena->lock);
 }
 
-void arena_store_set(struct arena *arena, struct arena_store *store)
+void arena_give_set(struct arena *arena, size_t (*give)(size_t allowed))
 {
 	platform_lock(&arena->lock);
-	arena->store = store;
+	arena->give = give;
 	platform_unlock(&arena->lock);
 }
 

@@ -84,9 +84,6 @@ int arena_free(struct arena *arena, void *addr);
  */
 int arena_free_part(struct arena *arena, void *addr, size_t len);
 
-/* arena_size - returns the bytes of the allocation that begins at @addr, or 0 */
-size_t arena_size(struct arena *arena, const void *addr);
-
 /*
  * arena_purge - take the contents away from pages inside a LIVE range: they are PUNCHED now
  * @addr, @len: rounded inwards to pages
@@ -171,20 +168,14 @@ static inline void arena_keep(struct arena *arena)
 }
 
 /*
- * An allocator on top of the arena, which keeps what was freed to it. It belongs to the caller and stays for
- * good. After something was freed to it, the caller calls arena_keep(), and sees to it that not much
- * more is kept than arena.allowed.
- *
- * give - give back (arena_purge()) what has been free for arena.decay_ms, and what is beyond @allowed bytes
- *	Called a few times a second, on the keeper's thread, without a lock.
- *	Returns the bytes that are free and keep their pages.
+ * arena_give_set - there is an allocator on top of the arena, for good, to which nothing has been freed yet
+ * @give: gives back (arena_purge()) what has been free for arena.decay_ms, and what is beyond @allowed bytes.
+ *	Called a few times a second, on the keeper's thread, without a lock. Returns the bytes that are
+ *	free and keep their pages.
+ * After something was freed to the allocator it calls arena_keep(), and sees to it that not much more is kept
+ * than arena.allowed.
  */
-struct arena_store {
-	size_t (*give)(struct arena_store *store, size_t allowed);
-};
-
-/* arena_store_set - there is one, to which nothing has been freed yet */
-void arena_store_set(struct arena *arena, struct arena_store *store);
+void arena_give_set(struct arena *arena, size_t (*give)(size_t allowed));
 
 /* Bytes by state, when arena_usage() is called. */
 struct arena_usage {
@@ -204,8 +195,9 @@ void arena_show_chunks_locked(struct arena *arena);
 
 /*
  * arena_trim - take pages away from what is in quarantine, the longest there first, until @keep bytes
- * are left there, but for what is in use
+ * are left there, but for what is in use; the lock is taken for a few MiB each
+ * Returns the bytes that have lost their pages.
  */
-void arena_trim(struct arena *arena, size_t keep);
+size_t arena_trim(struct arena *arena, size_t keep);
 
 #endif

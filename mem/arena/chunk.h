@@ -103,7 +103,6 @@ static inline uint64_t arena_slot_room(uint64_t word, uintptr_t at)
 }
 
 struct arena_ranges;
-struct arena_store;
 
 struct arena {
 	/* ARENA_VERSION, and the size of this struct: of the library that has started it */
@@ -150,8 +149,8 @@ struct arena {
 	_Atomic bool keeper_runs;
 	/* starts one, in the library that has the arena; keeper.h */
 	void (*keeper_start)(struct arena *arena);
-	/* an allocator on top of the arena, or NULL; with the lock */
-	struct arena_store *store;
+	/* of an allocator on top of the arena, or NULL: arena_give_set(); with the lock */
+	size_t (*give)(size_t allowed);
 };
 
 /* arena_slot_at - returns the word of the slot that an address is in, 0 of one outside. Any thread */

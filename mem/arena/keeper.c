@@ -115,18 +115,18 @@ static void decay(struct keeper *k)
 	keep = decay_steps(k, unused, kept);
 	/* less than a grain waits until there is more of it, or nothing else */
 	if (!keep || kept - keep >= RETAIN_GRAIN)
-		decay_gone(&k->decay, retain_give(k->arena, keep));
+		decay_gone(&k->decay, arena_trim(k->arena, keep));
 }
 
 /* Returns the bytes that the allocator on top keeps once it has given back what is beyond @allowed. */
-static size_t store_give(struct arena *arena, size_t allowed)
+static size_t allocator_give(struct arena *arena, size_t allowed)
 {
-	struct arena_store *store;
+	size_t (*give)(size_t allowed);
 
 	platform_lock(&arena->lock);
-	store = arena->store;
+	give = arena->give;
 	platform_unlock(&arena->lock);
-	return store ? store->give(store, allowed) : 0;
+	return give ? give(allowed) : 0;
 }
 
 /* Returns whether anything is kept afterwards. */
@@ -136,9 +136,9 @@ static bool round_of(struct keeper *k, bool pressure)
 
 	if (pressure)
 		allowed = 0;
-	kept = store_give(k->arena, allowed);
+	kept = allocator_give(k->arena, allowed);
 	decay(k);
-	retain_give(k->arena, allowed > kept ? allowed - kept : 0);
+	arena_trim(k->arena, allowed > kept ? allowed - kept : 0);
 	platform_lock(&k->arena->lock);
 	kept += k->arena->ranges->quarantined;
 	platform_unlock(&k->arena->lock);
@@ -230,8 +230,8 @@ static void keeper_start(struct arena *arena)
 	}
 	atomic_store_explicit(&arena->keeper_runs, false, memory_order_relaxed);
 	/* There may be no more threads: nothing is kept. */
-	store_give(arena, 0);
-	retain_give(arena, 0);
+	allocator_give(arena, 0);
+	arena_trim(arena, 0);
 }
 
 /* Returns the setting, which is in seconds. */

@@ -11,6 +11,12 @@
 /* arena_reclaim_locked - have all watchers give up a range. Returns 0, or -FI_EBUSY: one keeps it */
 int arena_reclaim_locked(struct arena *arena, const struct arena_place *place, size_t len);
 
+/*
+ * arena_revoke_locked - let nobody use pages any more, and take them away
+ * Returns 0, -FI_EBUSY: somebody keeps them, or -FI_E*.
+ */
+int arena_revoke_locked(struct arena *arena, uint32_t chunk, uintptr_t base, size_t len);
+
 /* arena_retire_locked - as arena_retire(), of a chunk */
 void arena_retire_locked(struct arena *arena, uint32_t chunk);
 

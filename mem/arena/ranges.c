@@ -4,9 +4,9 @@
  * arena's lock held.
  */
 #include <rdma/fi_errno.h>
+#include "leave.h"
 #include "ranges.h"
 #include "reserve.h"
-#include "retain.h"
 
 /* Ranges of a bin that are compared with a request; larger bins hold only ranges that fit. */
 #define LOOK_MAX 32u

@@ -156,15 +156,14 @@ static void mapping_fail(struct arena_reader *reader, uint64_t serial, int err,
 	reader->beyond |= err == -FI_E2BIG || reader->failures == ARENA_READER_FAILURES;
 }
 
-/* Returns the mapping of a chunk that is there now, or NULL. */
+/* Returns the mapping of a chunk that is there now, or NULL. @chunk: below entry_cnt() */
 static const struct arena_mapping *mapping_of(struct arena_reader *reader, uint32_t chunk)
 {
 	struct arena_mapping *map;
 	uint64_t serial;
 	int err;
 
-	if (chunk >= ARENA_CHUNKS || (chunk >= reader->cnt && chunk >= entry_cnt(reader)) ||
-	    !room_make(reader, chunk))
+	if (!room_make(reader, chunk))
 		return NULL;
 	map = &reader->maps[chunk];
 	serial = entry_serial(reader, chunk);
@@ -203,17 +202,10 @@ bool arena_reader_valid(const struct arena_reader *reader, uint32_t chunk, uint6
 static void *mapping_at(const struct arena_reader *reader, const struct arena_mapping *map,
 			uint64_t offset, uint64_t len, bool store)
 {
-	if (!map || offset > map->len || len > map->len - offset || (store && !map->writable) ||
+	if (offset > map->len || len > map->len - offset || (store && !map->writable) ||
 	    !arena_reader_valid(reader, (uint32_t)(map - reader->maps), map->number))
 		return NULL;
 	return map->addr + offset;
-}
-
-void *arena_reader_at(struct arena_reader *reader, uint32_t chunk, uint64_t offset,
-		      uint64_t len, bool store)
-{
-	reader->trials = 1;
-	return mapping_at(reader, mapping_of(reader, chunk), offset, len, store);
 }
 
 /* Returns true if the peer says that it has the address in that chunk. */

@@ -90,22 +90,17 @@ int arena_reader_open(struct arena_reader *reader, const struct arena_peer_id *i
 void arena_reader_close(struct arena_reader *reader);
 
 /*
- * arena_reader_at - returns where @len bytes of a chunk are mapped here, or NULL: it has no such bytes,
+ * arena_reader_find - returns where @len bytes of the owner are mapped here, or NULL: no chunk has them all,
  * the peer does not let us use it (any more), or it can't be mapped
+ * @addr: in the owner
  * @store: we want to store there
  * Maps the chunk when it is asked for first: the process that the reader was opened for exists. What is
  * mapped stays so until arena_reader_tidy().
  */
-void *arena_reader_at(struct arena_reader *reader, uint32_t chunk, uint64_t offset,
-		      uint64_t len, bool store);
-
-/*
- * arena_reader_find - the same by the address in the owner
- */
 void *arena_reader_find(struct arena_reader *reader, uint64_t addr, uint64_t len, bool store);
 
 /*
- * arena_reader_lent - the same of what was lent to us, also if the chunk was retired since; it maps nothing
+ * arena_reader_lent - the same by its place, of what was lent to us, also if the chunk was retired since; it maps nothing
  * @serial: the lower half of the chunk's
  */
 const void *arena_reader_lent(const struct arena_reader *reader, uint32_t chunk,
@@ -118,7 +113,7 @@ const void *arena_reader_lent(const struct arena_reader *reader, uint32_t chunk,
 uint64_t arena_reader_map_until(struct arena_reader *reader, uint64_t serial);
 
 /*
- * arena_reader_valid - returns true if the peer lets us use what arena_reader_at() has returned
+ * arena_reader_valid - returns true if the peer lets us use what arena_reader_find() has returned
  * @number: of the mapping then: maps[chunk].number
  */
 bool arena_reader_valid(const struct arena_reader *reader, uint32_t chunk, uint64_t number);
@@ -126,7 +121,7 @@ bool arena_reader_valid(const struct arena_reader *reader, uint32_t chunk, uint6
 /*
  * arena_reader_touch - called before a longer copy: maps what is used first by this process, as far as the owner has
  * it, with few faults
- * @at, @len: as arena_reader_at() has returned it, and is still mapped
+ * @at, @len: as arena_reader_find() has returned it, and is still mapped
  * Returns true if something of it is used first.
  */
 bool arena_reader_touch(const struct arena_reader *reader, uint32_t chunk, const char *at,

@@ -251,7 +251,8 @@ static void an_owner_of_what_is_not_there_is_given_up(void **state)
 	assert_int_equal(reader.failures, ARENA_READER_FAILURES);
 	assert_true(reader.beyond);
 	assert_int_equal(mapped_cnt(&reader), 0);
-	assert_null(arena_reader_at(&reader, ARENA_READER_FAILURES + 1, 0, 8, false));
+	assert_null(arena_reader_find(&reader, ARENA_AT + (ARENA_READER_FAILURES + 1) * SMALL,
+				      8, false));
 	arena_reader_close(&reader);
 }
 

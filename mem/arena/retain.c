@@ -3,6 +3,7 @@
  * Retention: freed ranges keep their pages, since what is allocated next is likely to want them, within
  * bounds. Any thread.
  */
+#include "leave.h"
 #include "limit.h"
 #include "ranges.h"
 #include "retain.h"
@@ -65,7 +66,7 @@ static size_t trim_locked(struct arena *arena, size_t keep, size_t most)
 	return given;
 }
 
-size_t retain_give(struct arena *arena, size_t keep)
+size_t arena_trim(struct arena *arena, size_t keep)
 {
 	size_t given = 0, step;
 

@@ -23,16 +23,4 @@ void retain_freed_locked(struct arena *arena);
 /* retain_fresh_locked - @len bytes without pages were allocated, which need memory from now on */
 void retain_fresh_locked(struct arena *arena, size_t len);
 
-/*
- * retain_give - take pages away until @keep bytes are left in quarantine, as arena_trim(); the lock is
- * taken for a few MiB each. Returns the bytes that have lost their pages.
- */
-size_t retain_give(struct arena *arena, size_t keep);
-
-/*
- * arena_revoke_locked - let nobody use pages any more, and take them away (leave.c)
- * Returns 0, -FI_EBUSY: somebody keeps them, or -FI_E*.
- */
-int arena_revoke_locked(struct arena *arena, uint32_t chunk, uintptr_t base, size_t len);
-
 #endif

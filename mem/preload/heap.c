@@ -224,7 +224,7 @@ static void generations_end(void)
 }
 
 /* By itself jemalloc decays when memory is allocated and freed. */
-static size_t give(struct arena_store *self, size_t allowed)
+static size_t give(size_t allowed)
 {
 	pthread_rwlock_rdlock(&use_lock);
 	weft_je_mallctl(JEMALLOC_ALL("arena", "decay"), NULL, NULL, NULL, 0);
@@ -235,8 +235,6 @@ static size_t give(struct arena_store *self, size_t allowed)
 	}
 	return bound(allowed);
 }
-
-static struct arena_store store = { .give = give };
 
 /* Some bytes were freed: no more is kept than is allowed, and the keeper gives back what is not used again. */
 static void retain(size_t len)
@@ -360,7 +358,7 @@ static int start_locked(void)
 	arena = arena_own();
 	if (!arena || generation_begin())
 		return HEAP_OFF;
-	arena_store_set(arena, &store);
+	arena_give_set(arena, give);
 	heap_base = arena->base;
 	/* R:heap.len  heap_base before it; pairs A:heap.len */
 	atomic_store_explicit(&heap_len, arena->len, memory_order_release);
