@@ -25,6 +25,9 @@ TESTARGS ?=
 ROUNDS ?= 1000000
 DESTDIR ?=
 
+# meson's: how many tests run at a time. Some wait more than they compute.
+export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
+
 BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev \
 	      libjansson-dev libjemalloc-dev
 MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
