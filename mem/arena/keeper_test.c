@@ -120,7 +120,7 @@ static int threads(char keeper[32])
 	({                                                          \
 		uint64_t end_ns_ = platform_now_ns() + DEADLINE_NS; \
 		while (!(cond) && platform_now_ns() < end_ns_)      \
-			sched_yield();                              \
+			usleep(1000);                               \
 		(cond);                                             \
 	})
 
