@@ -72,8 +72,10 @@ static void lock_hold(struct platform_hold *hold)
 
 	if (l->fabric->left)
 		return;
+	atomic_store_explicit(&l->wanted, true, memory_order_relaxed);
 	while (!(l->held = platform_trylock(l->lock)) && platform_now_ns() < end_ns)
 		platform_yield();
+	atomic_store_explicit(&l->wanted, false, memory_order_relaxed);
 }
 
 static void lock_release(struct platform_hold *hold, bool child)

@@ -29,6 +29,17 @@ void engine_fork_lock_open(struct engine_fork_lock *l, struct platform_lock *loc
 void engine_fork_lock_close(struct engine_fork_lock *l);
 
 /*
+ * engine_fork_lock_give_way - called before each time that a call which polls takes the lock
+ * It yields the core while it has the lock. Where the thread that forks runs on the same core, that one would
+ * else find the lock taken whenever it looks.
+ */
+static inline void engine_fork_lock_give_way(const struct engine_fork_lock *l)
+{
+	while (unlikely(atomic_load_explicit(&l->wanted, memory_order_relaxed)))
+		platform_yield();
+}
+
+/*
  * engine_left - whether this is the child of a fork that could not wait for the end of a call of another thread
  * @subsys, @call: as engine_refuse()
  * Nothing of the domain can be used or closed here: that thread has it, or an event queue or wait set that

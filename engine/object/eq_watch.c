@@ -146,6 +146,7 @@ static void engine_eq_progress(struct engine_eq *eq)
 {
 	struct engine_watch *watch;
 
+	engine_fork_lock_give_way(&eq->fork_watch_lock);
 	platform_lock(&eq->watch_lock);
 	list_for_each_entry(watch, &eq->watched, link)
 		engine_watch_drive(watch);

@@ -16,6 +16,7 @@
 #include "guard.h"
 #include <cmocka.h>
 
+#define FORKS	    50
 #define SOON_NS	    200000000u
 #define DEADLINE_NS 30000000000u
 
@@ -224,6 +225,31 @@ static void *read_meanwhile(void *arg)
 	return NULL;
 }
 
+static void *poll_until_forked(void *arg)
+{
+	while (!forked) {
+		read_events();
+		wait_for_members();
+	}
+	return NULL;
+}
+
+/* It yields its core while it has a lock: on that core a fork would never see it free. */
+static void a_thread_that_polls_all_the_time_keeps_no_child_from_closing(void **state)
+{
+	pthread_t thread;
+
+	open_world(FI_THREAD_SAFE);
+	forked = false;
+	assert_int_equal(pthread_create(&thread, NULL, poll_until_forked, NULL), 0);
+	for (int i = 0; i < FORKS; i++)
+		forks_and_waits(closes);
+	forked = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(closes(), 0);
+	alarm(0);
+}
+
 /* What the child of the next test has: of the same fabric, but of a domain that nobody is in; and others. */
 static struct {
 	struct fid_domain *domain;
@@ -297,6 +323,7 @@ int main(void)
 		cmocka_unit_test(a_child_closes_what_has_an_event_queue_that_is_read),
 		cmocka_unit_test(a_child_closes_members_of_a_wait_set_that_is_waited_for),
 		cmocka_unit_test(an_event_that_is_being_written_is_waited_for),
+		cmocka_unit_test(a_thread_that_polls_all_the_time_keeps_no_child_from_closing),
 		cmocka_unit_test(a_child_is_told_of_an_event_queue_that_was_read_all_the_time),
 	};
 

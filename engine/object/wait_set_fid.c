@@ -141,6 +141,7 @@ static bool engine_set_check(struct engine_waitset *set)
 	struct engine_eq *eq;
 	bool any = false;
 
+	engine_fork_lock_give_way(&set->fork_lock);
 	platform_lock(&set->lock);
 	list_for_each_entry(w, &set->members, member) {
 		engine_use(w->base.domain);

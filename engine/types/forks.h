@@ -26,6 +26,8 @@ struct engine_fork_lock {
 	struct engine_fabric *fabric;
 	/* From hold to release */
 	bool held;
+	/* A fork waits for it */
+	_Atomic bool wanted;
 };
 
 #endif

@@ -668,7 +668,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 25u
+#define WIRE_LAYOUT 26u
 
 struct wire_provider {
 	size_t size;
