@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/memfd.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -146,22 +148,70 @@ int sys_memfd_fix(int fd)
 	return 0;
 }
 
-int sys_memfd_open(pid_t pid, int fd, bool writable)
+/* The devices that the kernel has memfds on, and those of huge pages; the same for all processes. 0: not known yet */
+static _Atomic uint64_t plain_device, huge_device;
+
+/* Returns 0 and the device, or -FI_E*. */
+static int device_of(_Atomic uint64_t *known, unsigned int flags, uint64_t *device)
 {
 	struct stat st;
-	char path[64];
-	int found, opened;
+	int err = 0, fd;
 
-	/* A path descriptor does not open the file: first check its type. */
+	*device = atomic_load_explicit(known, memory_order_relaxed);
+	if (*device)
+		return 0;
+	fd = memfd_create("weft-device", flags | MFD_NOEXEC_SEAL | MFD_CLOEXEC);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("weft-device", flags | MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		err = -errno;
+	sys_descriptor_close(fd);
+	if (err)
+		return err;
+	*device = st.st_dev;
+	atomic_store_explicit(known, *device, memory_order_relaxed);
+	return 0;
+}
+
+/*
+ * Checks that a path descriptor is of a file where there are only memfds, and memory like them. A file system in
+ * user space or on another host is not asked, and so can't have the caller wait. Returns 0; -FI_EINVAL; or -FI_E*.
+ */
+static int memory_check(int found)
+{
+	struct statx stx;
+	uint64_t device;
+	int err;
+
+	if (faulty(SYS_CALL_FSTAT) ||
+	    statx(found, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &stx))
+		return -errno;
+	if (!S_ISREG(stx.stx_mode))
+		return -FI_EINVAL;
+	err = device_of(&plain_device, 0, &device);
+	if (err || device == makedev(stx.stx_dev_major, stx.stx_dev_minor))
+		return err;
+	/* not every kernel has these */
+	err = device_of(&huge_device, MFD_HUGETLB | MFD_HUGE_2MB, &device);
+	return !err && device == makedev(stx.stx_dev_major, stx.stx_dev_minor) ? 0 : -FI_EINVAL;
+}
+
+int sys_memfd_open(pid_t pid, int fd, bool writable)
+{
+	char path[64];
+	int err, found, opened;
+
+	/* A path descriptor does not open the file: first check what it is. */
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
 	found = faulty(SYS_CALL_OPEN_FD) ? -1 : sys_descriptor_open(path, O_PATH);
 	if (found < 0)
 		return -errno;
-	if (faulty(SYS_CALL_FSTAT) || fstat(found, &st))
-		return fail(found);
-	if (!S_ISREG(st.st_mode)) {
+	err = memory_check(found);
+	if (err) {
 		sys_descriptor_close(found);
-		return -FI_EINVAL;
+		return err;
 	}
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);

@@ -52,11 +52,12 @@ int sys_memfd_fix(int fd);
  * @fd:	      its descriptor
  * @writable: for reading and writing, else for reading
  *
- * Nothing but a regular file (a memfd is one) is ever opened: no device or pipe that the number may mean by
- * now is touched. Its contents have to prove that it is the memory that the caller looks for.
+ * Nothing but a memfd, or other memory of its kind, is ever opened: no device or pipe that the number may mean by
+ * now is touched, and no file system of another process has the caller wait. Its contents have to prove that it is the
+ * memory that the caller looks for.
  * Returns the descriptor, owned, or -FI_E*: -FI_EACCES or -FI_EPERM without the right to
  * look into the process, -FI_ENOENT for no such process or descriptor, -FI_EINVAL for
- * something else than a regular file, -FI_EBUSY where its owner holds a lease (F_SETLEASE), with which opening would
+ * something else, -FI_EBUSY where its owner holds a lease (F_SETLEASE), with which opening would
  * wait, and fail once the kernel has ended it.
  */
 int sys_memfd_open(pid_t pid, int fd, bool writable);
