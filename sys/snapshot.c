@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -94,7 +95,7 @@ int sys_snapshot_add(struct sys_snapshot *s, void *addr, size_t len,
 /* Returns whether the page of an address is a guard page, of which the kernel reads nothing. */
 static bool is_guard(uintptr_t at)
 {
-	uint64_t page = 0, idx = at / (uintptr_t)sysconf(_SC_PAGESIZE);
+	uint64_t page = 0, idx = at / getauxval(AT_PAGESZ);
 	int fd = sys_descriptor_open("/proc/self/pagemap", O_RDONLY);
 
 	if (fd < 0)

@@ -24,11 +24,13 @@ def over_btl_ofi(provider):
             '--mca', 'btl_ofi_provider_include', provider)
 
 
-# One-sided operations by osc/rdma over the component of BUILD; messages as OVER_LIBFABRIC.
+# One-sided operations by osc/rdma over the component of BUILD; messages by mtl/ofi, which wants a provider
+# that reaches other hosts.
 def over_btl_weft(build, provider):
     folder = pathlib.Path(build).resolve() / 'btl' / 'openmpi'
     places = [str(folder), *map(str, sorted(pathlib.Path('/usr/lib').glob('*/openmpi/lib/openmpi3')))]
-    return (*OVER_LIBFABRIC, '--mca', 'mtl_ofi_provider_include', provider,
+    messages = 'link' if provider == 'shm' else provider
+    return (*OVER_LIBFABRIC, '--mca', 'mtl_ofi_provider_include', messages,
             '--mca', 'mca_base_component_path', ':'.join(places),
             '--mca', 'osc', 'rdma', '--mca', 'btl', 'self,weft',
             '--mca', 'btl_weft_provider', provider)
