@@ -3,6 +3,7 @@
  * A transport over a real provider, the program's argument: a child process has memory and makes no calls while this
  * process puts, gets and updates there. What is put is seen by the child's own loads.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -82,19 +83,32 @@ static int serve(void)
 	return 0;
 }
 
-static int start(void **state)
+/* Starts a process that serves, and tells at @told. Returns it when it is ready, or -1. */
+static pid_t spawn(void)
 {
 	char byte;
+	pid_t pid;
 
 	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		    0);
-	if (told == MAP_FAILED || pipe(go) || pipe(ready))
+	if (told == MAP_FAILED || pipe(ready))
 		return -1;
-	child = fork();
-	if (!child)
+	pid = fork();
+	if (!pid)
 		_exit(serve());
 	close(ready[1]);
 	if (read(ready[0], &byte, 1) != 1)
+		pid = -1;
+	close(ready[0]);
+	return pid;
+}
+
+static int start(void **state)
+{
+	if (pipe(go))
+		return -1;
+	child = spawn();
+	if (child < 0)
 		return -1;
 	btl = open_btl();
 	if (!btl || weft_btl_ctx_open(btl, &ctx) ||
@@ -425,6 +439,131 @@ static void a_second_context_reaches_the_same_memory(void **state)
 	assert_int_equal(weft_btl_ctx_close(second), 0);
 }
 
+/*
+ * struct worker - a thread with a context of its own
+ * @slot: where it puts, by 8 bytes
+ */
+struct worker {
+	pthread_t thread;
+	uint64_t slot;
+	int ret;
+};
+
+#define WORKERS	   4
+#define WORKS	   500
+#define COUNTER_AT 8
+#define SLOTS_AT   1024
+
+static int begin(struct weft_btl_ctx *own, const struct weft_btl_target *counter,
+		 const struct weft_btl_target *slot, const uint64_t *values,
+		 struct weft_btl_op *ops)
+{
+	uint64_t one = 1;
+	int ret;
+
+	do {
+		ret = weft_btl_atomic(own, counter, FI_SUM, FI_UINT64, &one, &ops[0]);
+		weft_btl_progress(own);
+	} while (ret == -FI_EAGAIN);
+	while (!ret) {
+		ret = weft_btl_put(own, slot, values, sizeof(*values), NULL, &ops[1]);
+		if (ret != -FI_EAGAIN)
+			return ret;
+		ret = 0;
+		weft_btl_progress(own);
+	}
+	return ret;
+}
+
+/* Adds to the counter that all add to, and puts into a place of its own, WORKS times each. */
+static int work(struct worker *w, struct weft_btl_ctx *own)
+{
+	struct weft_btl_target counter = at(COUNTER_AT), slot = at(SLOTS_AT + 8 * w->slot);
+	struct weft_btl_op *ops = calloc(2 * WORKS, sizeof(*ops));
+	uint64_t *values = calloc(WORKS, sizeof(*values));
+	size_t ended = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < WORKS && !ret; i++) {
+		values[i] = w->slot << 32 | (i + 1);
+		for (size_t n = 2 * i; n < 2 * i + 2; n++)
+			ops[n] = (struct weft_btl_op){ .done = count_end, .arg = &ended };
+		ret = begin(own, &counter, &slot, &values[i], &ops[2 * i]);
+	}
+	weft_btl_flush(own, peer);
+	for (size_t n = 0; n < 2 * WORKS && !ret; n++)
+		ret = ops[n].status;
+	free(ops);
+	free(values);
+	return ret ? ret : ended == 2 * WORKS ? 0 : -FI_EOTHER;
+}
+
+static void *worker_run(void *arg)
+{
+	struct weft_btl_ctx *own;
+	struct worker *w = arg;
+
+	w->ret = weft_btl_ctx_open(btl, &own);
+	if (w->ret)
+		return NULL;
+	w->ret = work(w, own);
+	if (weft_btl_ctx_close(own))
+		w->ret = -FI_EOTHER;
+	return NULL;
+}
+
+static void threads_have_contexts_of_their_own(void **state)
+{
+	struct worker workers[WORKERS];
+
+	put_value(COUNTER_AT, 0);
+	for (uint64_t i = 0; i < WORKERS; i++) {
+		workers[i].slot = i;
+		assert_int_equal(
+			pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]), 0);
+	}
+	for (int i = 0; i < WORKERS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		assert_int_equal(workers[i].ret, 0);
+	}
+	assert_int_equal(get_value(COUNTER_AT), WORKERS * WORKS);
+	for (uint64_t i = 0; i < WORKERS; i++)
+		assert_int_equal(get_value(SLOTS_AT + 8 * i) >> 32, i);
+}
+
+/* A peer that is killed: what is begun afterwards ends, with an error, and others are served. */
+static void operations_on_a_dead_peer_end(void **state)
+{
+	struct told *mine = told;
+	struct weft_btl_peer *dead;
+	struct weft_btl_target target;
+	uint64_t value = 1;
+	size_t ended = 0;
+	struct weft_btl_op op = { .done = count_end, .arg = &ended };
+	int began, status;
+	pid_t pid = spawn();
+
+	assert_true(pid > 0);
+	assert_int_equal(weft_btl_peer_open(btl, told->name, told->name_len, &dead), 0);
+	target = (struct weft_btl_target){ dead, told->handle, told->addr };
+	assert_int_equal(BEGIN(weft_btl_put(ctx, &target, &value, sizeof(value), NULL, &op)), 0);
+	wait_for(&ended, 1);
+	assert_int_equal(op.status, 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	began = BEGIN(weft_btl_get(ctx, &target, &value, sizeof(value), NULL, &op));
+	if (!began) {
+		wait_for(&ended, 2);
+		assert_int_not_equal(op.status, 0);
+	}
+	weft_btl_flush(ctx, dead);
+	weft_btl_peer_close(dead);
+	munmap(told, sizeof(*told));
+	told = mine;
+	put_value(64, 7);
+	assert_int_equal(get_value(64), 7);
+}
+
 static void a_name_of_a_stranger_is_refused(void **state)
 {
 	struct weft_btl_peer *none = NULL;
@@ -448,6 +587,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_a_handle_does_not_allow_is_refused),
 		cmocka_unit_test(a_transport_reaches_itself),
 		cmocka_unit_test(a_second_context_reaches_the_same_memory),
+		cmocka_unit_test(threads_have_contexts_of_their_own),
+		cmocka_unit_test(operations_on_a_dead_peer_end),
 		cmocka_unit_test(a_name_of_a_stranger_is_refused),
 	};
 
