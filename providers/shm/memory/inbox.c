@@ -138,7 +138,7 @@ int pshm_inbox_create(const uint8_t nonce[PSHM_NONCE], struct pshm_own_inbox *ow
 {
 	struct pshm_inbox_file *made = platform_alloc(sizeof(*made)), *file = NULL;
 	struct pshm_inbox *inbox;
-	uint32_t idx;
+	uint32_t idx = 0;
 	int err;
 
 	if (!made)
