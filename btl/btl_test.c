@@ -63,6 +63,7 @@ static int serve(void)
 	char byte;
 
 	alarm(120);
+	close(go[1]);
 	if (!own || memory == MAP_FAILED)
 		return 1;
 	if (weft_btl_mem_open(own, memory, LEN, RW, &mem) ||
@@ -75,7 +76,7 @@ static int serve(void)
 	weft_btl_mem_handle(read_only, told->read_only);
 	told->addr = (uintptr_t)memory;
 	if (write(ready[1], "r", 1) != 1 || read(go[0], &byte, 1) != 1)
-		return 4;
+		return 4; /* or the parent has ended */
 	if (weft_btl_close(own) != -FI_EBUSY)
 		return 5;
 	if (weft_btl_mem_close(mem) || weft_btl_mem_close(read_only) || weft_btl_close(own))

@@ -45,6 +45,15 @@ void sys_descriptor_close(int fd)
 	errno = before;
 }
 
+/* ThreadSanitizer takes sockets for what makes threads wait for each other, and sees dup3(2), not fcntl(2). */
+static void seen_as(int fd, int kept)
+{
+#ifdef __SANITIZE_THREAD__
+	if (kept >= 0)
+		dup3(fd, kept, O_CLOEXEC);
+#endif
+}
+
 int sys_descriptor_keep(int fd)
 {
 	int kept;
@@ -60,6 +69,7 @@ int sys_descriptor_keep(int fd)
 		if (kept < 0)
 			errno = EMFILE;
 	}
+	seen_as(fd, kept);
 	sys_descriptor_close(fd);
 	return kept;
 }

@@ -19,14 +19,26 @@
 #define MADV_GUARD_REMOVE  103
 #endif
 
-static inline void *raw_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
-{
-	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
-}
-
+/*
+ * ThreadSanitizer is to see that an address means other memory. What is mapped in place has the contents it had: there it
+ * would take that for a store. libweft-mem.so is not built with it.
+ */
+#ifdef __SANITIZE_THREAD__
+#define raw_munmap munmap
+#else
 static inline int raw_munmap(void *addr, size_t len)
 {
 	return (int)syscall(SYS_munmap, addr, len);
+}
+#endif
+
+static inline void *raw_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+#ifdef __SANITIZE_THREAD__
+	if (!(flags & MAP_FIXED))
+		return mmap(addr, len, prot, flags, fd, offset);
+#endif
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
 }
 
 static inline int raw_mprotect(void *addr, size_t len, int prot)

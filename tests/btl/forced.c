@@ -93,7 +93,8 @@ static int activate(struct forced_mr *mr)
 		return 0;
 	do {
 		if (mode() & FI_MR_PROV_KEY)
-			mr->fid.key = keys() ? ++last_key % keys() : ++last_key;
+			mr->fid.key = __atomic_add_fetch(&last_key, 1, __ATOMIC_RELAXED) %
+				      (keys() ? keys() : UINT64_MAX);
 		ret = real_mr.reg(mr->domain, all ? NULL : mr->range.iov_base,
 				  all ? SIZE_MAX : mr->range.iov_len, mr->access, 0,
 				  mr->fid.key, 0, &mr->real, NULL);
@@ -253,17 +254,30 @@ static ssize_t forced_compare(struct fid_ep *ep, const void *buf, size_t cnt, vo
 				     addr, key, type, op, context);
 }
 
-/* Puts our calls before the provider's, which all endpoints have alike. */
+/* What the provider is opened with. All objects of a kind have its calls alike, and the first are opened alone. */
+static struct fi_info *plain_info(const struct fi_info *info)
+{
+	struct fi_info *plain = fi_dupinfo(info);
+
+	if (!plain)
+		wrong("no memory");
+	plain->domain_attr->mr_mode = 0;
+	return plain;
+}
+
+/* Puts our calls before the provider's. */
 static void watch(struct fid_ep *ep)
 {
-	real_rma = forced_rma = *ep->rma;
-	forced_rma.read = forced_read;
-	forced_rma.write = forced_write;
+	if (!real_rma.size) {
+		real_rma = forced_rma = *ep->rma;
+		forced_rma.read = forced_read;
+		forced_rma.write = forced_write;
+		real_atomic = forced_atomic = *ep->atomic;
+		forced_atomic.write = forced_update;
+		forced_atomic.readwrite = forced_fetch;
+		forced_atomic.compwrite = forced_compare;
+	}
 	ep->rma = &forced_rma;
-	real_atomic = forced_atomic = *ep->atomic;
-	forced_atomic.write = forced_update;
-	forced_atomic.readwrite = forced_fetch;
-	forced_atomic.compwrite = forced_compare;
 	ep->atomic = &forced_atomic;
 }
 
@@ -280,15 +294,16 @@ static int ep_control(struct fid *fid, int command, void *arg)
 static int endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 		    void *context)
 {
-	int forced = info->domain_attr->mr_mode, ret;
+	struct fi_info *plain = plain_info(info);
+	int ret = real_domain.endpoint(domain, plain, ep, context);
 
-	info->domain_attr->mr_mode = 0;
-	ret = real_domain.endpoint(domain, info, ep, context);
-	info->domain_attr->mr_mode = forced;
+	fi_freeinfo(plain);
 	if (ret)
 		return ret;
-	real_ep = forced_ep = *(*ep)->fid.ops;
-	forced_ep.control = ep_control;
+	if (!real_ep.size) {
+		real_ep = forced_ep = *(*ep)->fid.ops;
+		forced_ep.control = ep_control;
+	}
 	(*ep)->fid.ops = &forced_ep;
 	return 0;
 }
@@ -296,18 +311,19 @@ static int endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_
 static int open_domain(struct fid_fabric *fabric, struct fi_info *info,
 		       struct fid_domain **domain, void *context)
 {
-	int forced = info->domain_attr->mr_mode, ret;
+	struct fi_info *plain = plain_info(info);
+	int ret = real_fabric.domain(fabric, plain, domain, context);
 
-	info->domain_attr->mr_mode = 0;
-	ret = real_fabric.domain(fabric, info, domain, context);
-	info->domain_attr->mr_mode = forced;
+	fi_freeinfo(plain);
 	if (ret)
 		return ret;
-	real_mr = forced_mr_ops = *(*domain)->mr;
-	forced_mr_ops.reg = reg;
+	if (!real_mr.size) {
+		real_mr = forced_mr_ops = *(*domain)->mr;
+		forced_mr_ops.reg = reg;
+		real_domain = forced_domain_ops = *(*domain)->ops;
+		forced_domain_ops.endpoint = endpoint;
+	}
 	(*domain)->mr = &forced_mr_ops;
-	real_domain = forced_domain_ops = *(*domain)->ops;
-	forced_domain_ops.endpoint = endpoint;
 	(*domain)->ops = &forced_domain_ops;
 	return 0;
 }
