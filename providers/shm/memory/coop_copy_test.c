@@ -152,7 +152,7 @@ static void what_the_sender_ended_is_heard(void **state)
 static uint32_t memory[CHUNKS]; /* of the receiver: plain, so that a race is one */
 static _Atomic uint32_t told;	/* generation in the line */
 static _Atomic bool over;
-static uint32_t written;
+static _Atomic uint32_t written;
 
 #define SENDER_SEED   0x5eed2001u
 #define RECEIVER_SEED 0x5eed2002u
@@ -220,7 +220,8 @@ static void memory_is_the_receivers_again_once_no_chunk_is_held(void **state)
 	atomic_store(&told, 0);
 	atomic_store(&over, false);
 	assert_int_equal(pthread_create(&thread, NULL, sender, NULL), 0);
-	for (uint32_t gen = 1; gen <= ROUNDS; gen++) {
+	/* the sender may get no core for long: the alarm is the end */
+	for (uint32_t gen = 1; gen <= ROUNDS || !written; gen++) {
 		uint32_t cnt = 1 + mock_random(&seed) % CHUNKS, claimed, ours, failed;
 		uint32_t most = mock_random(&seed) % 3 ? UINT32_MAX : mock_random(&seed) % cnt;
 		struct pshm_coop_task task = task_of(cnt);
@@ -240,7 +241,6 @@ static void memory_is_the_receivers_again_once_no_chunk_is_held(void **state)
 	}
 	atomic_store_explicit(&over, true, memory_order_release);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_true(written > 0);
 }
 
 int main(void)
