@@ -113,12 +113,6 @@ static struct btl_tag *tag_take(struct weft_btl_ctx *ctx)
 	return tag;
 }
 
-static void tag_give(struct weft_btl_ctx *ctx, struct btl_tag *tag)
-{
-	tag->next = ctx->tags;
-	ctx->tags = tag;
-}
-
 /* Begins the next piece of an operation. Returns 0, -FI_EAGAIN: later, or -FI_E*. */
 static ssize_t piece_begin(struct weft_btl_ctx *ctx, struct weft_btl_op *op)
 {
@@ -140,7 +134,7 @@ static ssize_t piece_begin(struct weft_btl_ctx *ctx, struct weft_btl_op *op)
 	tag->op = op;
 	ret = transfer(&reach, state, state->buf, len, tag);
 	if (ret) {
-		tag_give(ctx, tag);
+		btl_tag_give(ctx, tag);
 		return ret;
 	}
 	state->pieces++;
@@ -155,9 +149,7 @@ void btl_pieces_begin(struct weft_btl_ctx *ctx)
 	struct btl_ops cut = ctx->cut;
 	struct weft_btl_op *op, *next;
 
-	if (!cut.first)
-		return;
-	ctx->cut = (struct btl_ops){ NULL, &ctx->cut.first };
+	btl_ops_clear(&ctx->cut);
 	for (op = cut.first; op; op = next) {
 		struct btl_state *state = btl_state(op);
 		ssize_t ret = 0;
@@ -190,14 +182,10 @@ static int transfer_begin(struct weft_btl_ctx *ctx, const struct weft_btl_target
 		ret = btl_local_get(ctx, reach.device, local, mem, &state->local, &state->desc);
 	if (ret)
 		return (int)ret;
-	op->status = 0;
-	state->tag.op = op;
+	btl_op_prepare(op);
 	state->kind = kind;
-	state->result_len = 0;
-	state->left = 0;
-	state->pieces = 1;
 	if (!local->iov_len) {
-		btl_op_begun(ctx, op, reach.route);
+		btl_op_begun(ctx, op, reach.route, 0);
 		btl_ops_add(&ctx->ended_now, op);
 		return 0;
 	}
@@ -207,19 +195,13 @@ static int transfer_begin(struct weft_btl_ctx *ctx, const struct weft_btl_target
 		state->at = reach.at;
 		state->key = reach.key;
 		state->pieces = 0;
-		btl_op_begun(ctx, op, reach.route);
+		btl_op_begun(ctx, op, reach.route, 0);
 		btl_ops_add(&ctx->cut, op);
 		btl_pieces_begin(ctx);
 		return 0;
 	}
 	ret = transfer(&reach, state, local->iov_base, local->iov_len, &state->tag);
-	if (ret) {
-		if (state->local)
-			fi_close(&state->local->fid);
-		return (int)ret;
-	}
-	btl_op_begun(ctx, op, reach.route);
-	return 0;
+	return btl_op_begun(ctx, op, reach.route, ret);
 }
 
 int weft_btl_put(struct weft_btl_ctx *ctx, const struct weft_btl_target *to, const void *buf,

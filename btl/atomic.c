@@ -107,23 +107,14 @@ static int begin(struct weft_btl_ctx *ctx, const struct update *u, struct weft_b
 		ret = btl_local_get(ctx, reach.device, &own, NULL, &state->local, &desc);
 	if (ret)
 		return (int)ret;
-	op->status = 0;
-	state->tag.op = op;
-	state->left = 0;
-	state->pieces = 1;
+	btl_op_prepare(op);
 	state->result = u->result;
 	state->result_len = u->result ? len : 0;
 	memcpy(&state->value, u->operand, len);
 	if (u->compare)
 		memcpy(&state->compare, u->compare, len);
 	ret = call(&reach, u, state, desc);
-	if (ret) {
-		if (state->local)
-			fi_close(&state->local->fid);
-		return (int)ret;
-	}
-	btl_op_begun(ctx, op, reach.route);
-	return 0;
+	return btl_op_begun(ctx, op, reach.route, ret);
 }
 
 int weft_btl_atomic(struct weft_btl_ctx *ctx, const struct weft_btl_target *to, enum fi_op fi_op,

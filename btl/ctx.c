@@ -50,12 +50,6 @@ static int lane_open(const struct btl_device *device, struct btl_lane *lane)
 	return ret;
 }
 
-static void list_clear(struct btl_ops *ops)
-{
-	ops->first = NULL;
-	ops->last = &ops->first;
-}
-
 static struct weft_btl_op *list_take(struct btl_ops *ops)
 {
 	struct weft_btl_op *op = ops->first;
@@ -83,9 +77,9 @@ int btl_ctx_create(struct weft_btl *btl, struct weft_btl_ctx **out)
 	if (!ctx)
 		return -FI_ENOMEM;
 	ctx->btl = btl;
-	list_clear(&ctx->cut);
-	list_clear(&ctx->ended);
-	list_clear(&ctx->ended_now);
+	btl_ops_clear(&ctx->cut);
+	btl_ops_clear(&ctx->ended);
+	btl_ops_clear(&ctx->ended_now);
 	for (uint32_t i = 0; i < btl->device_cnt; i++) {
 		ret = lane_open(&btl->devices[i], &ctx->lanes[i]);
 		if (ret) {
@@ -209,11 +203,30 @@ int btl_route_get(struct weft_btl_ctx *ctx, const struct weft_btl_peer *peer, si
 	return 0;
 }
 
-void btl_op_begun(struct weft_btl_ctx *ctx, struct weft_btl_op *op, size_t route)
+void btl_op_prepare(struct weft_btl_op *op)
 {
-	btl_state(op)->route = route;
+	struct btl_state *state = btl_state(op);
+
+	op->status = 0;
+	state->tag.op = op;
+	state->result_len = 0;
+	state->left = 0;
+	state->pieces = 1;
+}
+
+int btl_op_begun(struct weft_btl_ctx *ctx, struct weft_btl_op *op, size_t route, ssize_t ret)
+{
+	struct btl_state *state = btl_state(op);
+
+	if (ret) {
+		if (state->local)
+			fi_close(&state->local->fid);
+		return (int)ret;
+	}
+	state->route = route;
 	ctx->routes[route].under_way++;
 	ctx->under_way++;
+	return 0;
 }
 
 void btl_op_end(struct weft_btl_ctx *ctx, struct weft_btl_op *op)
@@ -238,10 +251,8 @@ static bool tag_end(struct weft_btl_ctx *ctx, struct btl_tag *tag, int status)
 	struct weft_btl_op *op = tag->op;
 	struct btl_state *state = btl_state(op);
 
-	if (tag != &state->tag) {
-		tag->next = ctx->tags;
-		ctx->tags = tag;
-	}
+	if (tag != &state->tag)
+		btl_tag_give(ctx, tag);
 	if (status && !op->status)
 		op->status = status;
 	if (--state->pieces || state->left)

@@ -129,11 +129,32 @@ int btl_ctx_destroy(struct weft_btl_ctx *ctx);
  */
 int btl_route_get(struct weft_btl_ctx *ctx, const struct weft_btl_peer *peer, size_t *idx);
 
+/* btl_ops_clear - make a list empty */
+static inline void btl_ops_clear(struct btl_ops *ops)
+{
+	ops->first = NULL;
+	ops->last = &ops->first;
+}
+
 /* btl_ops_add - put an operation at the end of a list */
 void btl_ops_add(struct btl_ops *ops, struct weft_btl_op *op);
 
-/* btl_op_begun - one more operation is under way on @route */
-void btl_op_begun(struct weft_btl_ctx *ctx, struct weft_btl_op *op, size_t route);
+/* btl_tag_give - a tag is free again */
+static inline void btl_tag_give(struct weft_btl_ctx *ctx, struct btl_tag *tag)
+{
+	tag->next = ctx->tags;
+	ctx->tags = tag;
+}
+
+/* btl_op_prepare - make an operation's state that of one of libfabric's operations that gives no result */
+void btl_op_prepare(struct weft_btl_op *op);
+
+/*
+ * btl_op_begun - one more operation is under way on @route
+ * @ret: what libfabric has returned: if not 0, the operation has not begun, and its own registration ends
+ * Returns @ret.
+ */
+int btl_op_begun(struct weft_btl_ctx *ctx, struct weft_btl_op *op, size_t route, ssize_t ret);
 
 /* btl_op_end - an operation has ended: tells the program */
 void btl_op_end(struct weft_btl_ctx *ctx, struct weft_btl_op *op);
