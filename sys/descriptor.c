@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "descriptor.h"
 
@@ -13,9 +14,44 @@ int sys_descriptor_open(const char *path, int flags)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);
 }
 
-ssize_t sys_descriptor_read(int fd, void *buf, size_t len)
+#ifdef __SANITIZE_THREAD__
+/* ThreadSanitizer takes eventfds for what makes threads wait for each other: it is to see these two. */
+static ssize_t read_as(int fd, void *buf, size_t len)
+{
+	ssize_t n;
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	n = read(fd, buf, len);
+	pthread_setcancelstate(state, NULL);
+	return n;
+}
+
+static ssize_t write_as(int fd, const void *buf, size_t len)
+{
+	ssize_t n;
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	n = write(fd, buf, len);
+	pthread_setcancelstate(state, NULL);
+	return n;
+}
+#else
+static ssize_t read_as(int fd, void *buf, size_t len)
 {
 	return syscall(SYS_read, fd, buf, len);
+}
+
+static ssize_t write_as(int fd, const void *buf, size_t len)
+{
+	return syscall(SYS_write, fd, buf, len);
+}
+#endif
+
+ssize_t sys_descriptor_read(int fd, void *buf, size_t len)
+{
+	return read_as(fd, buf, len);
 }
 
 ssize_t sys_descriptor_read_at(int fd, void *buf, size_t len, off_t at)
@@ -25,7 +61,14 @@ ssize_t sys_descriptor_read_at(int fd, void *buf, size_t len, off_t at)
 
 ssize_t sys_descriptor_write(int fd, const void *buf, size_t len)
 {
-	return syscall(SYS_write, fd, buf, len);
+	return write_as(fd, buf, len);
+}
+
+int sys_descriptor_poll(struct pollfd *fds, nfds_t cnt, int ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+
+	return (int)syscall(SYS_ppoll, fds, cnt, ms < 0 ? NULL : &t, NULL, 0);
 }
 
 void sys_descriptor_close(int fd)

@@ -3,13 +3,14 @@
  * Descriptors that a program does not know of.
  *
  * malloc(), free() and fork() of a program may come here with locks held, and are no cancellation points. open(),
- * read(), pread(), write() and close() of the C library are: a thread that is to be cancelled would end in them, and
+ * read(), pread(), write(), poll() and close() of the C library are: a thread that is to be cancelled would end in them, and
  * nobody would ever get the locks. What mem/ does with descriptors it does by these, which make the
- * system calls themselves. They return what those do, and set errno. Any thread; no state.
+ * system calls themselves, and so does who holds a lock of the process that fork() takes. They return what those do, and set errno. Any thread; no state.
  */
 #ifndef WEFT_SYS_DESCRIPTOR_H
 #define WEFT_SYS_DESCRIPTOR_H
 
+#include <poll.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -36,6 +37,9 @@ ssize_t sys_descriptor_read_at(int fd, void *buf, size_t len, off_t at);
 
 /* sys_descriptor_write - as write(2) */
 ssize_t sys_descriptor_write(int fd, const void *buf, size_t len);
+
+/* sys_descriptor_poll - as poll(2); ends early in a signal handler, as that does */
+int sys_descriptor_poll(struct pollfd *fds, nfds_t cnt, int ms);
 
 /* sys_descriptor_close - as close(2); errno is as it was */
 void sys_descriptor_close(int fd);

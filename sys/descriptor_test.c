@@ -30,6 +30,7 @@
 #include "psi.h"
 #include "timerfd.h"
 #include "uffd.h"
+#include "write_guard.h"
 
 #define LEN ((size_t)4096)
 
@@ -179,6 +180,27 @@ static int see(const struct sys_map *mapping, void *arg)
 	return 0;
 }
 
+/* What providers do with a lock that a fork takes. */
+static void use_others(void)
+{
+	int fd = sys_image_open(getpid());
+	struct pollfd p = { .fd = sys_eventfd_open(), .events = POLLIN };
+	void *guard;
+
+	sys_image_gone(fd);
+	sys_descriptor_close(fd);
+	fd = sys_pidfd_open(getpid());
+	sys_pidfd_dead(fd);
+	sys_descriptor_close(fd);
+	sys_eventfd_ring(p.fd);
+	sys_descriptor_poll(&p, 1, -1);
+	sys_eventfd_clear(p.fd);
+	sys_descriptor_poll(&p, 1, 1);
+	sys_eventfd_close(p.fd);
+	if (!sys_write_guard_open(&guard))
+		sys_write_guard_close(guard);
+}
+
 /* Is to be cancelled when it begins. */
 static void *use(void *arg)
 {
@@ -194,6 +216,7 @@ static void *use(void *arg)
 	sys_descriptor_read(fd, text, sizeof(text));
 	sys_descriptor_close(fd);
 	sys_maps_each(NULL, SIZE_MAX, see, NULL);
+	use_others();
 	past = 1;
 	pthread_testcancel();
 	return NULL;
@@ -212,6 +235,19 @@ static void a_thread_is_not_cancelled_in_them(void **state)
 	assert_true(past);
 }
 
+static void a_poll_ends_when_it_may(void **state)
+{
+	struct pollfd p = { .fd = sys_eventfd_open(), .events = POLLIN };
+
+	assert_int_equal(sys_descriptor_poll(&p, 1, 0), 0);
+	assert_int_equal(sys_descriptor_poll(&p, 1, 1), 0);
+	sys_eventfd_ring(p.fd);
+	assert_int_equal(sys_descriptor_poll(&p, 1, 1001), 1);
+	assert_int_equal(sys_descriptor_poll(&p, 1, -1), 1);
+	assert_int_equal(p.revents, POLLIN);
+	sys_eventfd_close(p.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +255,7 @@ int main(void)
 		cmocka_unit_test(nor_where_few_are_allowed),
 		cmocka_unit_test(where_only_those_are_left_there_is_none),
 		cmocka_unit_test(one_is_left_open),
+		cmocka_unit_test(a_poll_ends_when_it_may),
 		cmocka_unit_test(a_thread_is_not_cancelled_in_them),
 	};
 

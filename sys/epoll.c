@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "descriptor.h"
 #include "epoll.h"
 #include "fault.h"
@@ -50,7 +52,7 @@ int sys_epoll_next(int epoll, void **what)
 	int n;
 
 	do
-		n = epoll_wait(epoll, &event, 1, 0);
+		n = (int)syscall(SYS_epoll_pwait, epoll, &event, 1, 0, NULL, (size_t)0);
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return n ? -errno : 0;
@@ -62,7 +64,7 @@ bool sys_epoll_ready(int epoll)
 {
 	struct pollfd p = { .fd = epoll, .events = POLLIN };
 
-	return poll(&p, 1, 0) != 0;
+	return sys_descriptor_poll(&p, 1, 0) != 0;
 }
 
 void sys_epoll_change(int epoll, int fd, uint32_t events)

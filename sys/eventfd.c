@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include "descriptor.h"
 #include "eventfd.h"
 #include "fault.h"
@@ -24,7 +23,7 @@ void sys_eventfd_ring(int fd)
 {
 	uint64_t one = 1;
 
-	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	while (sys_descriptor_write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }
 
@@ -32,11 +31,11 @@ void sys_eventfd_clear(int fd)
 {
 	uint64_t cnt;
 
-	while (read(fd, &cnt, sizeof(cnt)) < 0 && errno == EINTR)
+	while (sys_descriptor_read(fd, &cnt, sizeof(cnt)) < 0 && errno == EINTR)
 		;
 }
 
 void sys_eventfd_close(int fd)
 {
-	close(fd);
+	sys_descriptor_close(fd);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A process's memory by descriptor. Called by providers on any thread. */
+/* A process's memory by descriptor. Called by providers on any thread, with locks that fork(2) takes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "descriptor.h"
 #include "fault.h"
@@ -19,7 +18,7 @@ int sys_image_gone(int fd)
 	if (err)
 		return -err;
 	/* no entry begins at 1, and none has one byte */
-	n = pread(fd, &byte, 1, 1);
+	n = sys_descriptor_read_at(fd, &byte, 1, 1);
 	if (!n)
 		return 1;
 	if (n > 0)
@@ -51,8 +50,8 @@ static int program_begun(pid_t pid)
 
 	if (fd < 0)
 		return fd;
-	n = read(fd, &first, sizeof(first));
-	close(fd);
+	n = sys_descriptor_read(fd, &first, sizeof(first));
+	sys_descriptor_close(fd);
 	return n == (ssize_t)sizeof(first) && first ? 0 : -FI_EAGAIN;
 }
 
@@ -69,6 +68,6 @@ int sys_image_open(pid_t pid)
 		err = -ESRCH;
 	if (!err)
 		return fd;
-	close(fd);
+	sys_descriptor_close(fd);
 	return err;
 }

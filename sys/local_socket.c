@@ -343,7 +343,7 @@ int sys_local_closed(int sock)
 	int n;
 
 	do
-		n = faulty(SYS_CALL_POLL) ? -1 : poll(&p, 1, 0);
+		n = faulty(SYS_CALL_POLL) ? -1 : sys_descriptor_poll(&p, 1, 0);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
@@ -359,5 +359,5 @@ void sys_local_shutdown(int sock)
 
 void sys_local_close(int sock)
 {
-	close(sock);
+	sys_descriptor_close(sock);
 }

@@ -41,11 +41,18 @@ static int faulty(enum sys_call call)
 	return err;
 }
 
-static int create(const char *name, unsigned int flags)
+/* newer: a flag that older kernels answer with EINVAL. They are asked again, and the hook is not, which
+ * counts what callers do. */
+static int create(const char *name, unsigned int flags, unsigned int newer)
 {
-	return faulty(SYS_CALL_MEMFD_CREATE)
-		       ? -1
-		       : sys_descriptor_keep(memfd_create(name, flags | MFD_CLOEXEC));
+	int fd;
+
+	if (faulty(SYS_CALL_MEMFD_CREATE))
+		return errno == EINVAL && newer ? create(name, flags, 0) : -1;
+	fd = memfd_create(name, flags | newer | MFD_CLOEXEC);
+	if (fd < 0 && errno == EINVAL && newer)
+		fd = memfd_create(name, flags | MFD_CLOEXEC);
+	return sys_descriptor_keep(fd);
 }
 
 /* fallocate(), which is no cancellation point here. */
@@ -84,9 +91,7 @@ int sys_memfd_create(const char *name, size_t len, mode_t mode)
 	if (len > sys_memfd_max())
 		return -EFBIG;
 	/* Where the administrator forbids executable ones, nothing else is allowed. */
-	fd = create(name, MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-	if (fd < 0 && errno == EINVAL)
-		fd = create(name, MFD_ALLOW_SEALING);
+	fd = create(name, MFD_ALLOW_SEALING, MFD_NOEXEC_SEAL);
 	if (fd < 0)
 		return -errno;
 
@@ -124,7 +129,7 @@ int sys_memfd_create_huge(const char *name, size_t len, mode_t mode)
 		return -FI_EINVAL;
 	if (len > sys_memfd_max())
 		return -EFBIG;
-	fd = create(name, MFD_HUGETLB | MFD_HUGE_2MB | MFD_ALLOW_SEALING);
+	fd = create(name, MFD_HUGETLB | MFD_HUGE_2MB | MFD_ALLOW_SEALING, 0);
 	if (fd < 0)
 		return -errno;
 	if (faulty(SYS_CALL_FCHMOD) || fchmod(fd, mode))
@@ -260,7 +265,8 @@ static bool is_whole(const struct statfs *fs, const struct stat *st, int seals)
 	       st->st_blocks >= st->st_size / BLOCK_LEN;
 }
 
-int sys_memfd_size(int fd, size_t *len)
+/* As sys_memfd_size(). @unit: out: bytes of which only multiples are mapped */
+static int size_of(int fd, size_t *len, size_t *unit)
 {
 	struct statfs fs;
 	struct stat st;
@@ -277,7 +283,16 @@ int sys_memfd_size(int fd, size_t *len)
 	if (st.st_size < 0 || (fs.f_type != TMPFS_MAGIC && !is_whole(&fs, &st, seals)))
 		return -FI_EINVAL;
 	*len = (size_t)st.st_size;
+	/* any number of bytes is whole pages to mmap(2) and munmap(2), but for huge ones of a pool */
+	*unit = fs.f_type == TMPFS_MAGIC ? 1 : (size_t)fs.f_bsize;
 	return 0;
+}
+
+int sys_memfd_size(int fd, size_t *len)
+{
+	size_t unit;
+
+	return size_of(fd, len, &unit);
 }
 
 int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr)
@@ -294,14 +309,15 @@ static size_t in_page(size_t at)
 int sys_memfd_map_at(int fd, size_t skip, size_t len, unsigned int flags, void **addr)
 {
 	int prot = flags & SYS_MEMFD_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
-	size_t size, before = in_page(skip);
+	size_t size, unit, before = in_page(skip);
 	void *at;
 	int ret;
 
-	ret = sys_memfd_size(fd, &size);
+	ret = size_of(fd, &size, &unit);
 	if (ret)
 		return ret;
-	if (!len || skip > size || len > size - skip)
+	/* mmap(2) would map a whole unit, and munmap(2) take away no part of it */
+	if (!len || skip > size || len > size - skip || len % unit)
 		return -FI_EINVAL;
 	at = faulty(SYS_CALL_MMAP)
 		     ? MAP_FAILED

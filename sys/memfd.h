@@ -93,7 +93,8 @@ enum {
  *
  * Size and seals are checked first, as by sys_memfd_size(): within @len nothing that the
  * other side does makes an access fault, as long as there is memory.
- * Returns 0; -FI_EINVAL when it is not a memfd sealed at @len bytes or more; -FI_EACCES for a
+ * Returns 0; -FI_EINVAL when it is not a memfd sealed at @len bytes or more, or of larger pages than @len has
+ * whole ones of; -FI_EACCES for a
  * read-only descriptor with SYS_MEMFD_WRITE; -FI_ENOMEM; -FI_E*.
  */
 int sys_memfd_map(int fd, size_t len, unsigned int flags, void **addr);

@@ -36,7 +36,7 @@ int sys_pidfd_take(pid_t pid, int fd)
 		copy = sys_descriptor_keep((int)syscall(SYS_pidfd_getfd, process, fd, 0));
 		err = copy < 0 ? errno : 0;
 	}
-	close(process);
+	sys_descriptor_close(process);
 	return err ? -err : copy;
 }
 
@@ -47,7 +47,7 @@ int sys_pidfd_dead(int pidfd)
 
 	do {
 		err = sys_fault(SYS_CALL_POLL);
-		n = err ? -1 : poll(&p, 1, 0);
+		n = err ? -1 : sys_descriptor_poll(&p, 1, 0);
 		if (n < 0 && !err)
 			err = errno;
 	} while (err == EINTR);

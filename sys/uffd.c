@@ -44,7 +44,7 @@ int sys_uffd_open(void)
 	if (!err && (api.features & FEATURES) != FEATURES)
 		err = FI_ENOSYS;
 	if (err) {
-		close(fd);
+		sys_descriptor_close(fd);
 		return -err;
 	}
 	return fd;
@@ -117,7 +117,7 @@ int sys_uffd_read(int fd, struct sys_uffd_event *events, int max)
 {
 	struct uffd_msg msgs[READ_MAX];
 	size_t len = sizeof(msgs[0]) * (size_t)(max < READ_MAX ? max : READ_MAX);
-	ssize_t got = read(fd, msgs, len);
+	ssize_t got = sys_descriptor_read(fd, msgs, len);
 	int cnt = 0;
 
 	if (got < 0)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "fault.h"
 #include "write_guard.h"
@@ -34,7 +35,9 @@ static void *random_hint(void)
 	uint64_t random;
 
 	if (sizeof(void *) < sizeof(random) ||
-	    getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+	    /* getrandom() is a cancellation point, and the domain is held */
+	    syscall(SYS_getrandom, &random, sizeof(random), GRND_NONBLOCK) !=
+		    (long)sizeof(random))
 		return NULL;
 	random = RANGE_LOW + random % (RANGE_HIGH - RANGE_LOW);
 	return (void *)(uintptr_t)(random / page_len() * page_len());

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include "descriptor.h"
 #include "epoll.h"
 #include "eventfd.h"
 #include "platform.h"
@@ -49,7 +50,7 @@ int platform_poll_set_open(const struct platform_bell *bell, int *poll_set)
 		return fd;
 	ret = bell ? sys_epoll_add(fd, bell->descriptor, 0) : 0;
 	if (ret) {
-		close(fd);
+		sys_descriptor_close(fd);
 		return ret;
 	}
 	*poll_set = fd;
@@ -78,7 +79,7 @@ void platform_poll_set_clear(int poll_set, const struct platform_bell *bell)
 
 void platform_poll_set_close(int poll_set)
 {
-	close(poll_set);
+	sys_descriptor_close(poll_set);
 }
 
 int platform_timer_open(int *timer)
@@ -98,14 +99,14 @@ void platform_timer_set(int timer, uint64_t ns)
 
 void platform_timer_close(int timer)
 {
-	close(timer);
+	sys_descriptor_close(timer);
 }
 
 int platform_descriptor_renew(int old, int fresh)
 {
 	int ret = dup3(fresh, old, O_CLOEXEC) < 0 ? -errno : 0;
 
-	close(fresh);
+	sys_descriptor_close(fresh);
 	return ret;
 }
 
