@@ -23,6 +23,7 @@ static int engine_wire_add(struct engine_ep *ep, const struct wire_ops *ops,
 	ret = ops->open(ep, attr, &ep->address, &w->wire, w->why, sizeof(w->why));
 	if (ret) {
 		w->wire = NULL;
+		w->err = ret;
 		FI_INFO(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n", ops->name, w->why);
 		return ret;
 	}
@@ -52,13 +53,28 @@ static bool engine_wires_placed(const struct engine_ep *ep)
 	return !asked || ep->address.family != ADDR_FAMILY_NONE;
 }
 
-/* Returns the reason why the first wire that is not open failed. */
-static const char *engine_wires_why(const struct engine_ep *ep)
+/* The last wire that is not open: the network's, which comes last, is what a requested address is about. NULL: all are. */
+static const struct engine_wire *engine_wire_failed(const struct engine_ep *ep)
 {
+	const struct engine_wire *failed = NULL;
+
 	for (uint32_t i = 0; i < ep->wire_cnt; i++)
 		if (!ep->wires[i].wire)
-			return ep->wires[i].why;
-	return "no wire is built in";
+			failed = &ep->wires[i];
+	return failed;
+}
+
+/* Reports an endpoint that is not what was asked for, and closes its wires. Returns the error of fi_enable(). */
+static int engine_wires_fail(struct engine_ep *ep, bool any, int lack)
+{
+	const struct engine_wire *failed = engine_wire_failed(ep);
+	int err = lack ? lack : failed ? failed->err : -FI_ENODEV;
+
+	FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
+		any ? "not at the requested address" : "no way to reach anyone",
+		failed ? failed->why : "no wire is built in");
+	engine_wires_close(ep);
+	return err;
 }
 
 uint64_t engine_wires_remote_events(const struct engine_ep *ep)
@@ -82,7 +98,7 @@ static int engine_wires_make(struct engine_ep *ep)
 				  .domain = ep->domain,
 				  .by_nonce = ep->family->by_nonce };
 	const struct wire_provider *wp;
-	int ret = -FI_ENODEV, err;
+	int lack = 0, err;
 	bool any = false;
 
 	ep->address = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_NONCE };
@@ -96,15 +112,10 @@ static int engine_wires_make(struct engine_ep *ep)
 		err = engine_wire_add(ep, wp->ops, &attr);
 		any |= !err;
 		if (err == -FI_EMFILE || err == -FI_ENOMEM)
-			ret = err;
+			lack = err;
 	}
-	if (!any || !engine_wires_placed(ep)) {
-		FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
-			any ? "not at the requested address" : "no way to reach anyone",
-			engine_wires_why(ep));
-		engine_wires_close(ep);
-		return ret;
-	}
+	if (!any || !engine_wires_placed(ep))
+		return engine_wires_fail(ep, any, lack);
 	attr.share = NULL;
 	if (engine_wire_add(ep, &loop_wire_ops, &attr)) {
 		engine_wires_close(ep);

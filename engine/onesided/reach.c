@@ -124,11 +124,17 @@ bool engine_reach(struct engine_peer *peer, struct engine_tx *tx)
 
 	if (!wire->reach || !reach_fits(tx))
 		return false;
+	/*
+	 * Before the wire says that the target lets us: what was sent to a target that ends that meanwhile, as a fork
+	 * does, is not where we would look.
+	 */
+	if (!engine_reach_settled(peer))
+		return false;
 	kind = reach_kind(tx);
 	here = wire->reach(conn, tx->targets, kind);
 	if (!here)
 		return false;
-	done = engine_reach_settled(peer) && reach_do(tx, here);
+	done = reach_do(tx, here);
 	valid = wire->reached(conn, kind);
 	/* what changes memory only once can't be made again if it may have been lost */
 	once = tx->kind == PACKET_ATOMIC && kind & FI_REMOTE_WRITE;

@@ -25,6 +25,8 @@ struct engine_wire {
 	uint64_t tx_msgs, tx_bytes, rx_msgs, rx_bytes;
 	/* Reason why it is not open */
 	char why[96];
+	/* and the error of open(), where there is no wire */
+	int err;
 };
 
 /*

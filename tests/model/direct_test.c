@@ -40,6 +40,7 @@ static struct {
 	bool ends; /* in the next poll, with: */
 	int status;
 	bool reaches;	  /* the region is mapped here */
+	bool reaching;	  /* between reach() and reached() */
 	uint32_t reached; /* accesses by loads and stores */
 } script;
 
@@ -75,17 +76,21 @@ static int direct(struct wire_conn *conn, const struct wire_access *access, stru
 
 static void *reach(struct wire_conn *conn, const struct packet_target *target, uint64_t kind)
 {
+	script.reaching = script.reaches;
 	return script.reaches ? region + target->addr : NULL;
 }
 
 static bool reached(struct wire_conn *conn, uint64_t kind)
 {
 	script.reached++;
+	script.reaching = false;
 	return true;
 }
 
 static bool taken(struct wire_conn *conn)
 {
+	/* a call of the wire: the target may have taken its memory back since it was reached */
+	assert_false(script.reaching);
 	return !script.busy;
 }
 
@@ -412,6 +417,44 @@ static void what_is_under_way_is_not_done_by_stores_too(void **state)
 	assert_int_equal(script.calls, 1);
 }
 
+/*
+ * The wire says that the target lets us load there: what was sent before that was carried out there. Else a target could
+ * fork in between, and carry it out where peers do not look.
+ */
+static void what_was_sent_is_settled_before_memory_is_reached(void **state)
+{
+	char got[8];
+
+	OPS->reach = reach;
+	OPS->reached = reached;
+	assert_int_equal(fi_recv(b.ep, got, 8, NULL, to_a, &contexts[7]), 0);
+	/* it has left, and is neither acknowledged nor taken */
+	stop(true);
+	assert_int_equal(fi_inject(a.ep, buf, 8, to_b), 0);
+	script.busy = true;
+	script.reaches = true;
+	post(false, MIDDLE, 1);
+	assert_int_equal(script.reached, 0);
+	stop(false);
+	ends(b.rx_cq, &contexts[7]);
+	ends(a.tx_cq, &contexts[1]);
+	assert_memory_equal(region, buf, MIDDLE);
+}
+
+static void what_was_sent_and_taken_does_not_keep_memory_from_being_reached(void **state)
+{
+	OPS->reach = reach;
+	OPS->reached = reached;
+	script.reaches = true;
+	stop(true);
+	assert_int_equal(fi_inject(a.ep, buf, 8, to_b), 0);
+	post(false, MIDDLE, 1);
+	assert_int_equal(fi_cq_read(a.tx_cq, &entry, 1), 1);
+	assert_ptr_equal(entry.op_context, &contexts[1]);
+	assert_int_equal(script.reached, 1);
+	assert_memory_equal(region, buf, MIDDLE);
+}
+
 static void a_region_is_closed_when_nobody_is_inside(void **state)
 {
 	used = true;
@@ -439,6 +482,8 @@ int main(void)
 		TEST(a_broken_connection_ends_it),
 		TEST(an_endpoint_may_end_before_it),
 		TEST(what_is_under_way_is_not_done_by_stores_too),
+		TEST(what_was_sent_is_settled_before_memory_is_reached),
+		TEST(what_was_sent_and_taken_does_not_keep_memory_from_being_reached),
 		TEST(a_region_is_closed_when_nobody_is_inside),
 	};
 

@@ -4,6 +4,10 @@
  * which names the call, the error and what would be accepted; calls that answer a question have
  * none. One thread.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_ext.h>
@@ -345,6 +349,45 @@ static void nobody_at_an_address_is_told_of_once(void **state)
 	end_close(&from);
 }
 
+/* An endpoint at a port that a socket of somebody else has; the reason is the error, too. */
+static void taken_port_is_said_to_be_in_use(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY) };
+	struct fi_info *hints = fi_dupinfo(e.info), *info;
+	socklen_t len = sizeof(at);
+	struct fid_ep *ep;
+	char port[8];
+	int taken;
+
+	if (!strcmp(attr.provider, "shm")) { /* it has no ports */
+		fi_freeinfo(hints);
+		skip();
+	}
+	taken = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(taken, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(taken, 1), 0);
+	assert_int_equal(getsockname(taken, (struct sockaddr *)&at, &len), 0);
+	snprintf(port, sizeof(port), "%u", ntohs(at.sin_port));
+	free(hints->src_addr);
+	hints->src_addr = NULL;
+	hints->src_addrlen = 0;
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 18), NULL, port, FI_SOURCE, hints, &info), 0);
+	assert_int_equal(fi_endpoint(e.domain, info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &e.av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &e.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	for (int i = 0; i < 2; i++) {
+		lines = 0;
+		assert_int_equal(fi_enable(ep), -FI_EADDRINUSE);
+		assert_int_equal(lines, 1);
+		assert_non_null(strstr(last, port));
+	}
+	close(taken);
+	assert_int_equal(fi_enable(ep), 0);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +399,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(answers_to_questions_are_no_refusals),
 		cmocka_unit_test(writes_that_fail_once_they_are_complete_have_one_line),
 		cmocka_unit_test(nobody_at_an_address_is_told_of_once),
+		cmocka_unit_test(taken_port_is_said_to_be_in_use),
 	};
 
 	if (argc != 2)
