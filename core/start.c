@@ -67,6 +67,24 @@ static void read_addr_format(void)
 			text);
 }
 
+/* These are described here and read elsewhere: mem/preload/start.c, mem/arena/keeper.c. */
+static void define_memory(void)
+{
+	params_define_core("mem_min", FI_PARAM_STRING,
+			   "Least length of an allocation that libweft-mem.so (weft run --mem) "
+			   "serves from memory that peers reach; K, M and G are understood "
+			   "(default: 64K, and at least 4K)");
+	params_define_core(
+		"mem_limit", FI_PARAM_STRING,
+		"Most bytes that libweft-mem.so takes for that; K, M and G are "
+		"understood, 0: none (default: half of the machine's memory, or of what "
+		"the control group may use)");
+	params_define_core(
+		"mem_decay", FI_PARAM_SIZE_T,
+		"Seconds after which freed memory that peers reach and that is not used "
+		"again is given back, 0: at once (default: 10)");
+}
+
 static void read_settings(void)
 {
 	int prefer = 0;
@@ -90,6 +108,7 @@ static void read_settings(void)
 			   "decide between providers of a name, + in front of a file prefers it "
 			   "(default: " CORE_PROVIDER_DIR ")");
 	read_addr_format();
+	define_memory();
 }
 
 /* With '@' the first provider of a name is visible, and loaded ones come before built-in ones. */

@@ -21,11 +21,11 @@
  *	LIVE		allocated
  *	QUARANTINE	freed: it keeps its pages, and keys over it stay valid. Only this process
  *			allocates it again.
- *	REVOKED		no peer and no wire uses it any more: what they held was taken back
- *	PUNCHED		it has no pages. The next store gets a page of zeros. Of ARENA_HUGE it is only
- *			free, and what was stored there last stays.
+ *	PUNCHED		it has no pages: no peer and no wire used it any more when they were taken away. The next
+ *			store gets a page of zeros. Of ARENA_HUGE it is only free, and what was stored there last
+ *			stays.
  *
- * and becomes LIVE again from any of them. From QUARANTINE on, retain.c decides when it goes on.
+ * and becomes LIVE again from both of these. When what is in QUARANTINE becomes PUNCHED retain.c decides.
  *
  * Any thread. One lock protects all but what arena_find() reads.
  */
@@ -141,12 +141,12 @@ void arena_retire(struct arena *arena, const void *addr);
 void arena_protect(struct arena *arena, const void *addr);
 
 /*
- * arena_cut - retire the chunks of a range, and take its pages away from peers
+ * arena_cut - retire the chunks of a range that peers may store to (ARENA_WRITE), and take its pages away from them
+ * @addr, @len: whatever they are of: other chunks, and what is in none, stay as they are
  * The contents stay, and stores of other threads of this process are not lost; a peer that was stopped
  * in the middle of a store stores to pages that are not ours any more.
- * Returns 0, also if that was done before; -FI_EINVAL: chunks do not have all of it, or it is of ARENA_HUGE,
- * which no peer stores to; -FI_EBUSY: a wire holds a part of it, and its device has these pages; or -FI_E*.
- * Peers may still reach it then.
+ * Returns 0, also if that was done before; -FI_EBUSY: a wire holds a part of it, and its device has these pages;
+ * or -FI_E*. Peers may still reach it then.
  */
 int arena_cut(struct arena *arena, const void *addr, size_t len);
 

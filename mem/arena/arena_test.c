@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -91,6 +92,7 @@ static void memory_that_is_refused_costs_nothing_that_is_kept(void **state)
 {
 	struct arena_usage before, after;
 	void *kept = allocate(MIB, ARENA_READ, NULL), *other = allocate(MIB, ARENA_WRITE, NULL);
+	struct rlimit limit, less;
 	void *addr;
 
 	assert_int_equal(arena_free(arena, kept), 0);
@@ -105,6 +107,18 @@ static void memory_that_is_refused_costs_nothing_that_is_kept(void **state)
 	assert_int_equal(after.chunks, before.chunks);
 	assert_int_equal(after.quarantined, before.quarantined - MIB);
 	assert_int_equal(arena_free(arena, addr), 0);
+	arena_usage(arena, &before);
+	/* more than there are addresses, and than a file may have */
+	assert_int_equal(arena_alloc(arena, (size_t)1 << 50, 1, ARENA_READ, &addr, NULL),
+			 -FI_ENOMEM);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	less = (struct rlimit){ 64 * MIB, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+	assert_int_equal(arena_alloc(arena, 512 * MIB, 1, ARENA_READ, &addr, NULL), -FI_ENOMEM);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	arena_usage(arena, &after);
+	assert_int_equal(after.chunks, before.chunks);
+	assert_int_equal(after.quarantined, before.quarantined);
 }
 
 static void a_range_is_found_where_one_chunk_has_all_of_it(void **state)

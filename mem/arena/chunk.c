@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Making chunks and ending them, and the directory of them. Called with the arena's lock held. */
+#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -102,18 +103,16 @@ static size_t len_wanted(const struct arena *arena, enum arena_kind kind)
 }
 
 /*
- * Finds addresses for a chunk of which @len bytes are needed: as many as are wanted, else only those.
+ * Finds addresses for a chunk of which @len bytes are needed, no more than there can be: as many as are wanted, else
+ * only those.
  * Returns its bytes, or 0: the arena has no such room.
  */
 static size_t place_find(const struct arena *arena, size_t len, enum arena_kind kind,
 			 uint32_t *slot)
 {
 	size_t want = len_wanted(arena, kind), most = sys_memfd_max();
-	uint32_t least;
+	uint32_t least = slots_of(len);
 
-	if (len > arena->usable || len > most)
-		return 0;
-	least = slots_of(len);
 	for (uint32_t cnt = slots_of(want < len ? len : want);; cnt = least) {
 		*slot = (size_t)cnt * ARENA_SLOT <= most ? slots_free(arena, cnt) : ARENA_SLOTS;
 		if (*slot < ARENA_SLOTS)
@@ -206,6 +205,8 @@ int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint3
 	uint32_t slot;
 	int err;
 
+	if (len > arena->usable || (size_t)slots_of(len) * ARENA_SLOT > sys_memfd_max())
+		return -FI_ENOMEM;
 	*idx = index_free(arena);
 	chunk.len = place_find(arena, len, kind, &slot);
 	if (*idx == ARENA_CHUNKS || !chunk.len)
@@ -235,7 +236,7 @@ void arena_chunk_retire(struct arena *arena, uint32_t idx)
 struct owning {
 	uintptr_t base;
 	int fd;
-	/* of some pages: there is no memory */
+	/* of some pages: there is no memory, or nobody says where they are */
 	int err;
 };
 
@@ -244,17 +245,18 @@ static int own_part(const struct sys_map *m, void *arg)
 {
 	struct owning *owning = arg;
 	uint64_t at = (uintptr_t)m->addr - owning->base, end = at + m->len, len;
+	int err = 0;
 
 	if (!(m->prot & PROT_WRITE))
 		return 0;
-	while (at < end && !sys_memfd_data(owning->fd, &at, &len) && at < end) {
-		int err;
-
+	while (at < end && !(err = sys_memfd_data(owning->fd, &at, &len)) && at < end) {
 		len = len < end - at ? len : end - at;
 		err = sys_reserve_take((void *)(owning->base + at), len);
 		owning->err = err ? err : owning->err;
 		at += len;
 	}
+	if (err && err != -ENXIO)
+		owning->err = err;
 	return 0;
 }
 
@@ -269,15 +271,17 @@ void arena_chunk_left(struct arena_chunk *chunk)
 /*
  * Other processes may still store to the chunk: what they store to pages with data is not seen.
  * @even: all of the range is of the chunk, and writable
- * Returns 0, or -FI_EBUSY: there is no memory, and of some pages it is seen.
+ * Returns 0, or -FI_EBUSY: of some pages it is seen, since there is no memory, or the kernel can't be asked.
  */
 static int own_data(void *addr, size_t len, bool even, struct owning *owning)
 {
 	const struct sys_map all = { .addr = addr, .len = len, .prot = PROT_READ | PROT_WRITE };
 
-	if (sys_maps_each(addr, len, own_part, owning) && even)
-		own_part(&all, owning);
-	return owning->err ? -FI_EBUSY : 0;
+	int err = sys_maps_each(addr, len, own_part, owning);
+
+	if (err && even)
+		err = own_part(&all, owning);
+	return err || owning->err ? -FI_EBUSY : 0;
 }
 
 /* Returns a descriptor of a chunk, which is its own where the process can't have another one; or -FI_E*. */

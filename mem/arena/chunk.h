@@ -11,7 +11,7 @@
 #include "memfd.h"
 
 /* Grows by one when the layout of struct arena or the meaning of a member changes. */
-#define ARENA_VERSION 10u
+#define ARENA_VERSION 11u
 
 /* Addresses of the arena are reserved, and a chunk begins and ends, in multiples of this. */
 #define ARENA_SLOT	 (32ull << 20)
@@ -205,7 +205,8 @@ void arena_directory_drop(struct arena *arena);
 /*
  * arena_chunk_add - make a chunk and publish it; the lock is held
  * @len: bytes that it must have at least
- * Returns 0 and its index; -FI_EADDRNOTAVAIL: other chunks have the addresses, or all indices; or another -FI_E*.
+ * Returns 0 and its index; -FI_EADDRNOTAVAIL: other chunks have the addresses, or all indices; -FI_ENOMEM: no chunk may
+ * have so many bytes, whatever ends; or another -FI_E*.
  */
 int arena_chunk_add(struct arena *arena, size_t len, enum arena_kind kind, uint32_t *idx);
 
@@ -221,9 +222,12 @@ void arena_chunks_settle(void);
 /*
  * arena_chunk_leave - leave a part of a retired chunk to the child of a fork that follows: both processes have
  * its contents, and neither sees what the other one stores from then on; the lock is held
- * Nobody else uses it but peers, whose later stores are not seen; what they stored before has settled.
+ * Nobody else uses it but peers, whose later stores to pages with data are not seen; what they stored before has
+ * settled. One to a page without, which nobody has stored to yet, may be seen by both until they store there: such pages
+ * are not taken here, since they would all become memory (arena_cut() takes those of one region).
  * Returns 0, also if that was done before; -FI_EBADF: the program has closed the descriptor; -FI_EBUSY: both
- * have it, and later stores of peers to some pages may be seen, since there is no memory; or another -FI_E*.
+ * have it, and later stores of peers to some pages may be seen, since there is no memory, or the kernel can't be asked
+ * where they are; or another -FI_E*.
  */
 int arena_chunk_leave(struct arena *arena, uint32_t idx, uint64_t offset, size_t len);
 

@@ -60,12 +60,17 @@ static int clear(void **state)
 	return 0;
 }
 
-static char *allocate(char byte)
+static char *allocate_kind(enum arena_kind kind, char byte)
 {
 	void *addr = NULL;
 
-	assert_int_equal(arena_alloc(arena, LEN, RETAIN_GRAIN, ARENA_READ, &addr, NULL), 0);
+	assert_int_equal(arena_alloc(arena, LEN, RETAIN_GRAIN, kind, &addr, NULL), 0);
 	return memset(addr, byte, LEN);
+}
+
+static char *allocate(char byte)
+{
+	return allocate_kind(ARENA_READ, byte);
 }
 
 static void device_gets(char *addr, size_t len)
@@ -268,9 +273,28 @@ static void a_child_has_no_pages_that_a_peer_may_still_store_to(void **state)
 	assert_int_equal(arena_free(arena, addr), 0);
 }
 
+/* Where the program has changed something only the kernel knows what to take. */
+static void what_can_not_be_looked_at_is_not_said_to_be_cut_off(void **state)
+{
+	static const enum sys_call calls[] = { SYS_CALL_OPEN_MAPS, SYS_CALL_PREAD };
+	char *addr;
+
+	for (size_t i = 0; i < 2; i++) {
+		addr = allocate_kind(ARENA_WRITE, 4);
+		arena_protect(arena, addr);
+		/* what is mapped there is found out to leave it, and then to take it */
+		sys_fault_set(calls[i], FI_EMFILE, calls[i] == SYS_CALL_OPEN_MAPS, 1);
+		assert_int_equal(arena_cut(arena, addr, LEN), -FI_EBUSY);
+		sys_fault_clear();
+		assert_int_equal(arena_cut(arena, addr, LEN), 0);
+		assert_int_equal(addr[LEN - 1], 4);
+		assert_int_equal(arena_free(arena, addr), 0);
+	}
+}
+
 static void a_range_of_a_device_is_not_cut_off(void **state)
 {
-	char *addr = allocate(1);
+	char *addr = allocate_kind(ARENA_WRITE, 1);
 
 	device_gets(addr, RETAIN_GRAIN);
 	assert_int_equal(arena_cut(arena, addr + RETAIN_GRAIN - 1, 2), -FI_EBUSY);
@@ -285,6 +309,21 @@ static void a_range_of_a_device_is_not_cut_off(void **state)
 	device_gives_up();
 	assert_int_equal(arena_cut(arena, addr, LEN), 0);
 	assert_int_equal(addr[0], 3);
+	assert_int_equal(arena_free(arena, addr), 0);
+}
+
+/* Peers can't store to it: what they read is dropped by them. */
+static void what_peers_only_read_is_not_cut_off(void **state)
+{
+	struct arena_place place;
+	char *addr = allocate(1);
+
+	device_gets(addr, LEN);
+	assert_int_equal(arena_cut(arena, addr, LEN), 0);
+	assert_true(arena_find(arena, addr, LEN, &place));
+	addr[LEN - 1] = 2;
+	assert_int_equal(device.seen[LEN - 1], 2);
+	device_gives_up();
 	assert_int_equal(arena_free(arena, addr), 0);
 }
 
@@ -324,7 +363,10 @@ int main(void)
 		cmocka_unit_test_teardown(a_child_without_a_copy_has_no_arena, clear),
 		cmocka_unit_test_teardown(a_child_has_no_pages_that_a_peer_may_still_store_to,
 					  clear),
+		cmocka_unit_test_teardown(what_can_not_be_looked_at_is_not_said_to_be_cut_off,
+					  clear),
 		cmocka_unit_test_teardown(a_range_of_a_device_is_not_cut_off, clear),
+		cmocka_unit_test_teardown(what_peers_only_read_is_not_cut_off, clear),
 		cmocka_unit_test_teardown(stores_settle_where_barriers_are_forbidden, clear),
 	};
 

@@ -17,6 +17,7 @@
 #include "psi.h"
 #include "ranges.h"
 #include "retain.h"
+#include "setting.h"
 
 #define DECAY_MS_DEFAULT 10000u
 #define DECAY_S_MAX	 86400u
@@ -237,15 +238,19 @@ static void keeper_start(struct arena *arena)
 /* Returns the setting, which is in seconds. */
 static uint32_t decay_ms(void)
 {
-	const char *text = getenv("FI_MEM_DECAY");
-	unsigned long seconds;
-	char *rest;
+	static const char name[] = "FI_MEM_DECAY";
+	const char *text = getenv(name);
+	unsigned long seconds = 0;
+	char *rest = NULL;
 
-	if (!text || *text < '0' || *text > '9')
+	if (!text)
 		return DECAY_MS_DEFAULT;
-	seconds = strtoul(text, &rest, 10);
-	if (*rest)
+	if (*text >= '0' && *text <= '9')
+		seconds = strtoul(text, &rest, 10);
+	if (!rest || *rest) {
+		setting_ignored(name, text, "a number of seconds");
 		return DECAY_MS_DEFAULT;
+	}
 	return (uint32_t)(seconds < DECAY_S_MAX ? seconds : DECAY_S_MAX) * 1000;
 }
 

@@ -159,40 +159,52 @@ bool arena_end_empty_locked(struct arena *arena)
 
 /* Cutting off */
 
-/* Cuts peers off the part of a range that one chunk has. @len: in: bytes of the range; out: of the part */
+/*
+ * Cuts peers off the part of a range that one slot or chunk has. Where peers may store to nothing, there is nothing to do:
+ * what they read is theirs to drop. @len: in: bytes of the range; out: of the part
+ */
 static int cut_locked(struct arena *arena, uintptr_t at, size_t *len)
 {
 	struct arena_place place = { 0 };
 	uint64_t word = arena_slot_at(arena, at);
+	uint64_t room = word ? arena_slot_room(word, at) : ARENA_SLOT - (at & (ARENA_SLOT - 1));
 	int err;
 
+	if (*len > room)
+		*len = room;
 	if (!word)
-		return -FI_EINVAL;
+		return 0;
 	place.chunk = arena_slot_chunk(word) - 1;
-	if (arena->chunks[place.chunk].kind == ARENA_HUGE)
-		return -FI_EINVAL;
+	if (arena->chunks[place.chunk].kind != ARENA_WRITE)
+		return 0;
 	place.offset = arena_slot_offset(word, at);
-	if (*len > arena_slot_room(word, at))
-		*len = arena_slot_room(word, at);
 	arena_retire_locked(arena, place.chunk);
 	/* The pages of a device can't be taken away from a peer without taking them away from the device. */
 	err = arena_reclaim_locked(arena, &place, *len);
-	if (!err && arena->chunks[place.chunk].kind == ARENA_WRITE)
-		arena_chunks_settle();
-	if (!err)
-		err = arena_chunk_leave(arena, place.chunk, place.offset, *len);
+	if (err)
+		return err;
+	arena_chunks_settle();
+	err = arena_chunk_leave(arena, place.chunk, place.offset, *len);
 	/* also pages without data, which a peer could still give some */
 	return err ? err : sys_reserve_own((void *)at, *len);
 }
 
 int arena_cut(struct arena *arena, const void *addr, size_t len)
 {
-	size_t page = arena->ranges->page, before = (uintptr_t)addr & (page - 1);
-	uintptr_t at = (uintptr_t)addr - before;
+	size_t page = arena->ranges->page;
+	uintptr_t at = (uintptr_t)addr, before;
 	int ret = 0;
 
-	if (len > arena->len)
-		return -FI_EINVAL;
+	/* the part that is in the arena, in whole pages */
+	before = at < arena->base ? arena->base - at : 0;
+	if (len <= before || at + before - arena->base >= arena->len)
+		return 0;
+	at += before;
+	len -= before;
+	if (len > arena->base + arena->len - at)
+		len = arena->base + arena->len - at;
+	before = at & (page - 1);
+	at -= before;
 	len = (len + before + page - 1) & ~(page - 1);
 	platform_lock(&arena->lock);
 	while (len && !ret) {

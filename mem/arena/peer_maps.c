@@ -18,6 +18,8 @@ static struct platform_lock lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list peers = { &peers, &peers };
 /* mappings that this process may have; 0: not known yet */
 static uint64_t maps_max;
+/* Chunks that were unmapped. */
+static _Atomic uint32_t unmapped;
 
 static void fork_prepare(void)
 {
@@ -276,6 +278,11 @@ bool arena_peer_touch(struct arena_peer_chunk *chunk, const char *at, uint64_t l
 	return first;
 }
 
+uint32_t arena_peers_unmapped(void)
+{
+	return atomic_load_explicit(&unmapped, memory_order_relaxed);
+}
+
 void arena_peer_unmap(struct arena_peer_chunk *chunk)
 {
 	platform_lock(&lock);
@@ -286,6 +293,7 @@ void arena_peer_unmap(struct arena_peer_chunk *chunk)
 	list_remove(&chunk->link);
 	chunk->peer->usage.chunks--;
 	chunk->peer->usage.len -= chunk->len;
+	atomic_fetch_add_explicit(&unmapped, 1, memory_order_relaxed);
 	platform_unlock(&lock);
 	sys_memfd_unmap(chunk->addr, chunk->len);
 	platform_free(chunk);

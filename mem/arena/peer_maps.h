@@ -127,4 +127,7 @@ bool arena_peer_touch(struct arena_peer_chunk *chunk, const char *at, uint64_t l
 /* arena_peer_unmap - drop a reference to a chunk: it stays mapped while others have one */
 void arena_peer_unmap(struct arena_peer_chunk *chunk);
 
+/* arena_peers_unmapped - returns how many chunks were unmapped: where -FI_E2BIG was the answer there may be room since */
+uint32_t arena_peers_unmapped(void);
+
 #endif

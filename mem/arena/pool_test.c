@@ -24,6 +24,7 @@
 #include "arena.h"
 #include "fault.h"
 #include "host.h"
+#include "maps.h"
 #include "mem_ops.h"
 #include "memfd.h"
 #include "reader.h"
@@ -247,6 +248,9 @@ static void nobody_takes_a_page_away(void **state)
 	assert_int_equal(madvise(addr, LEN, MADV_REMOVE), -1);
 	assert_ptr_equal(mmap(NULL, ARENA_SLOT, PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
 	assert_int_equal(arena_purge(arena, addr, LEN), -FI_EBUSY);
+	/* nobody stores to them either */
+	assert_int_equal(arena_cut(arena, addr, LEN), 0);
+	assert_true(is_huge(addr));
 	arena_trim(arena, 0);
 	for (size_t i = 0; i < LEN; i += 512)
 		assert_int_equal(addr[i], 7);
@@ -255,6 +259,8 @@ static void nobody_takes_a_page_away(void **state)
 
 static void a_peer_trusts_no_page_that_may_go(void **state)
 {
+	struct sys_map map;
+	void *addr;
 	size_t len;
 	int fd;
 
@@ -273,6 +279,12 @@ static void a_peer_trusts_no_page_that_may_go(void **state)
 	assert_int_equal(sys_memfd_fix(fd), 0);
 	assert_int_equal(sys_memfd_size(fd, &len), 0);
 	assert_int_equal(len, 2 * SYS_MEMFD_HUGE);
+	/* a part of a page would be mapped as all of it, and stay */
+	assert_int_equal(sys_memfd_map(fd, SYS_MEMFD_HUGE + 4096, 0, &addr), -FI_EINVAL);
+	assert_int_equal(sys_memfd_map(fd, 4096, 0, &addr), -FI_EINVAL);
+	assert_int_equal(sys_memfd_map(fd, SYS_MEMFD_HUGE, 0, &addr), 0);
+	sys_memfd_unmap(addr, SYS_MEMFD_HUGE);
+	assert_int_equal(sys_maps_find(addr, &map), -FI_ENOENT);
 	close(fd);
 }
 

@@ -161,7 +161,7 @@ struct arena_ranges *ranges_create(size_t page)
 	r->page = page;
 	list_init(&r->aged);
 	for (int kind = 0; kind < ARENA_KINDS; kind++)
-		for (int state = 0; state < RANGE_STATES; state++)
+		for (int state = 0; state < RANGE_FREE_STATES; state++)
 			for (uint32_t bin = 0; bin < RANGE_BINS; bin++)
 				list_init(&r->free[kind][state].bins[bin]);
 	return r;
@@ -268,12 +268,11 @@ static struct arena_range *range_cut(struct arena *arena, struct arena_range *ra
 struct arena_range *ranges_take(struct arena *arena, size_t len, size_t align,
 				enum arena_kind kind, enum range_state *state)
 {
-	static const enum range_state order[] = { RANGE_QUARANTINE, RANGE_PUNCHED };
 	struct arena_range *range, *taken;
 	size_t skip;
 
-	for (size_t i = 0; i < 2; i++) {
-		*state = order[i];
+	/* with pages first */
+	for (*state = RANGE_QUARANTINE; *state < RANGE_FREE_STATES; (*state)++) {
 		range = bins_find(arena, &arena->ranges->free[kind][*state], len, align, &skip);
 		if (!range)
 			continue;

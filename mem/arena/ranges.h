@@ -11,12 +11,12 @@
 #include "arena.h"
 
 enum range_state {
-	RANGE_LIVE,
 	/* free, with pages */
 	RANGE_QUARANTINE,
 	/* free, without pages: never used, or PUNCHED; all that is free of ARENA_HUGE */
 	RANGE_PUNCHED,
-	RANGE_STATES,
+	RANGE_FREE_STATES,
+	RANGE_LIVE = RANGE_FREE_STATES,
 };
 
 struct arena_range {
@@ -44,7 +44,7 @@ struct arena_bins {
 
 struct arena_ranges {
 	size_t page;
-	struct arena_bins free[ARENA_KINDS][RANGE_STATES];
+	struct arena_bins free[ARENA_KINDS][RANGE_FREE_STATES];
 	/* in quarantine, the longest first */
 	struct list aged;
 	/* by chunk: the range that begins at each page, or NULL */

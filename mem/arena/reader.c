@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reading a peer's chunks. */
+#include <errno.h>
 #include <rdma/fi_errno.h>
 #include "reader.h"
 
@@ -145,21 +146,36 @@ static bool may_try(struct arena_reader *reader)
 	return true;
 }
 
-/* A chunk could not be mapped. */
-static void mapping_fail(struct arena_reader *reader, uint64_t serial, int err,
-			 struct arena_mapping *map)
+static bool may_be_there_later(int err)
 {
+	return err == -FI_EMFILE || err == -ENFILE || err == -FI_ENOMEM || err == -FI_EAGAIN;
+}
+
+/* A chunk could not be mapped. @unmapped: what had been unmapped before. It fails once, however often it is tried. */
+static void mapping_fail(struct arena_reader *reader, uint64_t serial, int err,
+			 uint32_t unmapped, struct arena_mapping *map)
+{
+	bool failed = map->refused;
+
 	map->serial = serial;
-	/* descriptors and memory may be there later */
-	map->refused = err != -FI_EMFILE && err != -FI_ENOMEM && err != -FI_EAGAIN;
-	reader->failures += map->refused;
+	map->refused = !may_be_there_later(err);
+	map->beyond = err == -FI_E2BIG;
+	map->unmapped = unmapped;
+	reader->failures += map->refused && !failed;
 	reader->beyond |= err == -FI_E2BIG || reader->failures == ARENA_READER_FAILURES;
+}
+
+/* Returns whether nothing has changed for a chunk that can't be mapped. */
+static bool stays_refused(const struct arena_mapping *map)
+{
+	return map->refused && (!map->beyond || map->unmapped == arena_peers_unmapped());
 }
 
 /* Returns the mapping of a chunk that is there now, or NULL. @chunk: below entry_cnt() */
 static const struct arena_mapping *mapping_of(struct arena_reader *reader, uint32_t chunk)
 {
 	struct arena_mapping *map;
+	uint32_t unmapped;
 	uint64_t serial;
 	int err;
 
@@ -167,15 +183,16 @@ static const struct arena_mapping *mapping_of(struct arena_reader *reader, uint3
 		return NULL;
 	map = &reader->maps[chunk];
 	serial = entry_serial(reader, chunk);
-	if (likely(map->serial == serial && (map->addr || map->refused)))
+	if (likely(map->serial == serial && (map->addr || stays_refused(map))))
 		return map->addr ? map : NULL;
 	if (map->serial != serial)
 		mapping_end(reader, map);
 	if (!serial || !may_try(reader))
 		return NULL;
+	unmapped = arena_peers_unmapped();
 	err = mapping_open(reader, chunk, serial, map);
 	if (err) {
-		mapping_fail(reader, serial, err, map);
+		mapping_fail(reader, serial, err, unmapped, map);
 		return NULL;
 	}
 	if (chunk >= reader->cnt)

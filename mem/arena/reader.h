@@ -35,8 +35,11 @@ struct arena_mapping {
 	struct arena_held *held;
 	/* we may store */
 	bool writable;
-	/* it can't be mapped: it is not tried again */
+	/* it can't be mapped: it is not tried again, */
 	bool refused;
+	/* or only once something was unmapped: arena_peers_unmapped() when it would have been too much */
+	bool beyond;
+	uint32_t unmapped;
 };
 
 /* A look at all entries, some in each call. */
@@ -62,7 +65,7 @@ struct arena_reader {
 	uint32_t dropped;
 	/* chunks that this call may still try to map */
 	uint32_t trials;
-	/* chunks that could not be mapped, and not for want of something that may be there later */
+	/* chunks that could not be mapped, and not for want of what others may give back at any time */
 	uint32_t failures;
 	/* there were more of them than we map, or than may fail */
 	bool beyond;

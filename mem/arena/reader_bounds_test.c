@@ -150,6 +150,40 @@ static void a_process_gets_the_addresses_of_an_arena(void **state)
 	arena_reader_close(&reader);
 }
 
+/* What was too much is tried again, once, where another one has given something back. */
+static void what_is_unmapped_makes_room_for_what_was_too_much(void **state)
+{
+	struct arena_reader full, reader;
+
+	show(big_fd, BIG, 4);
+	assert_int_equal(open_as(&full, 1), 0);
+	assert_int_equal(open_as(&reader, 1), 0);
+	pass(&full, 2);
+	if (mapped_cnt(&full) < 2) {
+		arena_reader_close(&full);
+		arena_reader_close(&reader);
+		print_message("skip: there are not so many addresses\n");
+		skip();
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(arena_reader_map_until(&reader, 3), 2);
+		assert_null(arena_reader_find(&reader, ARENA_AT + 2 * BIG, 8, false));
+	}
+	assert_true(reader.beyond);
+	assert_int_equal(reader.failures, 1);
+	arena_reader_close(&full);
+	/* the chunks of both are still mapped by the other one */
+	assert_int_equal(arena_reader_map_until(&reader, 3), 2);
+	/* the first one ends */
+	atomic_store(&directory->entries[0].serial, 0);
+	atomic_fetch_add(&directory->head.dropped, 1);
+	arena_reader_tidy(&reader);
+	assert_int_equal(arena_reader_map_until(&reader, 3), 3);
+	assert_non_null(arena_reader_find(&reader, ARENA_AT + 2 * BIG, 8, false));
+	assert_int_equal(reader.failures, 1);
+	arena_reader_close(&reader);
+}
+
 static void all_processes_together_have_a_share(void **state)
 {
 	const uint32_t most = (uint32_t)(ARENA_PEERS_LEN / (2 * BIG));
@@ -261,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_gets_a_share_of_the_mappings),
 		cmocka_unit_test(a_process_gets_the_addresses_of_an_arena),
+		cmocka_unit_test(what_is_unmapped_makes_room_for_what_was_too_much),
 		cmocka_unit_test(all_processes_together_have_a_share),
 		cmocka_unit_test(a_limit_of_addresses_is_shared_too),
 		cmocka_unit_test(a_process_has_few_arenas),

@@ -186,6 +186,36 @@ static void beyond_the_limit_of_bytes_is_registered_once(void **state)
 	closes(NULL);
 }
 
+static void what_has_no_room_is_not_watched(void **state)
+{
+	const struct mem_cache_limits limits = { .bytes = 4 * (uint64_t)sysconf(_SC_PAGESIZE) };
+	struct mem_cache_ref ref;
+
+	open_with(&limits);
+	ref = get(0, 3);
+	touch(2, 3); /* with what it overlaps it would be too much */
+	assert_int_equal(stats().once[MEM_ONCE_FULL], 1);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_false(watch.watched[i]);
+	mem_cache_put(cache, &ref);
+	closes(NULL);
+}
+
+static void what_can_not_be_watched_replaces_nothing(void **state)
+{
+	touch(0, 2);
+	watch.refuses = true;
+	touch(1, 2);
+	assert_int_equal(stats().once[MEM_ONCE_OTHER], 1);
+	assert_int_equal(stats().entries, 1);
+	touch(0, 2);
+	assert_int_equal(stats().hits, 1);
+	assert_true(watch.watched[0] && watch.watched[1] && !watch.watched[2]);
+	watch.refuses = false;
+	touch(1, 2);
+	assert_int_equal(stats().misses, 2);
+}
+
 static void a_device_without_room_gets_some(void **state)
 {
 	struct mem_cache_ref held, more;
@@ -411,6 +441,8 @@ int main(void)
 		opened_test(what_is_in_use_stays_registered),
 		cmocka_unit_test(the_least_recently_used_is_evicted),
 		cmocka_unit_test(beyond_the_limit_of_bytes_is_registered_once),
+		cmocka_unit_test(what_has_no_room_is_not_watched),
+		opened_test(what_can_not_be_watched_replaces_nothing),
 		opened_test(a_device_without_room_gets_some),
 		opened_test(nothing_is_found_while_a_change_is_untold),
 		opened_test(what_changed_untold_is_found_out),

@@ -30,6 +30,8 @@ static int add(struct mem_watch *watch, uintptr_t from, uintptr_t end)
 {
 	struct fake_watch *w = watch_of(watch);
 
+	if (w->refuses)
+		return -FI_EINVAL;
 	if (page_of(w, from) >= AREA_PAGES || page_of(w, end) > AREA_PAGES)
 		return 0; /* another one's memory: nothing changes there */
 	for (uint32_t i = page_of(w, from); i < page_of(w, end); i++)

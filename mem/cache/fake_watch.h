@@ -26,6 +26,8 @@ struct fake_watch {
 	uint32_t untold_cnt;
 	/* valid() says 0 whatever happens */
 	bool blind;
+	/* add() fails */
+	bool refuses;
 	bool closed;
 };
 

@@ -141,11 +141,14 @@ static enum mem_cache_once list_locked(struct mem_cache *cache, struct cache_wan
 	ret = join_locked(cache, want);
 	if (ret)
 		return ret == -FI_EBUSY ? MEM_ONCE_BUSY : MEM_ONCE_CHANGING;
-	replace_locked(cache, want);
-	if (!room_locked(cache, want->end - want->start))
-		return MEM_ONCE_FULL;
 	if (cache->watch->ops->add(cache->watch, want->start, want->end))
 		return MEM_ONCE_OTHER;
+	replace_locked(cache, want);
+	if (!room_locked(cache, want->end - want->start)) {
+		/* a change of what nobody has registered would make the program wait until it is told */
+		cache->watch->ops->remove(cache->watch, want->start, want->end);
+		return MEM_ONCE_FULL;
+	}
 	*entry = cache_entry_take_locked(cache, want);
 	return MEM_ONCE_CNT;
 }

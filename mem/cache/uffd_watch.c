@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "descriptor.h"
 #include "list.h"
 #include "uffd.h"
 #include "uffd_watch.h"
@@ -148,6 +149,16 @@ static int thread_start(pthread_t *thread, void *(*function)(void *), void *arg)
 	return -err;
 }
 
+/* It is about to end. Whoever waits for it may hold locks: it is not cancelled here. */
+static void thread_join(pthread_t thread)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_join(thread, NULL);
+	pthread_setcancelstate(state, NULL);
+}
+
 static int watch_start(struct mem_watch *watch, struct mem_watcher *watcher)
 {
 	struct uffd_watch *w = watch_of(watch);
@@ -191,7 +202,7 @@ static void watch_forked(struct mem_watch *watch)
 {
 	struct uffd_watch *w = watch_of(watch);
 
-	close(w->uffd);
+	sys_descriptor_close(w->uffd);
 	w->uffd = -1;
 	w->runs = false;
 }
@@ -202,10 +213,10 @@ static void watch_close(struct mem_watch *watch)
 
 	if (w->runs) {
 		platform_bell_ring(&w->stop);
-		pthread_join(w->thread, NULL);
+		thread_join(w->thread);
 	}
 	if (w->uffd >= 0)
-		close(w->uffd);
+		sys_descriptor_close(w->uffd);
 	platform_bell_close(&w->stop);
 	platform_free(w);
 }
@@ -251,7 +262,7 @@ static bool event_waits(int uffd, const struct trial *t)
 
 	/* The program's signals end a poll, whatever their handlers ask for. */
 	do {
-		cnt = poll(p, 2, SELF_TEST_MS);
+		cnt = sys_descriptor_poll(p, 2, SELF_TEST_MS);
 	} while (cnt < 0 && errno == EINTR);
 	return cnt > 0 && p[0].revents == POLLIN;
 }
@@ -278,10 +289,10 @@ static int try_change(int *uffd, struct trial *t, enum sys_uffd_kind kind, const
 	if (ret)
 		goto out;
 	if (!event_comes(*uffd, t, kind, other)) {
-		close(*uffd);
+		sys_descriptor_close(*uffd);
 		*uffd = -1;
 	}
-	pthread_join(thread, NULL);
+	thread_join(thread);
 	ret = *uffd < 0 ? -FI_EIO : 0;
 out:
 	platform_bell_close(&t->over);
@@ -326,7 +337,7 @@ static int open_tested(void)
 	int ret = uffd < 0 ? uffd : self_test(&uffd);
 
 	if (ret && uffd >= 0)
-		close(uffd);
+		sys_descriptor_close(uffd);
 	return ret ? ret : uffd;
 }
 

@@ -4,6 +4,7 @@
 #include "heap.h"
 #include "arena.h"
 #include "jemalloc.h"
+#include "kept.h"
 #include "limit.h"
 #include "raw.h"
 #include "reserve.h"
@@ -64,9 +65,13 @@ static size_t most;
 static size_t wanted;
 /* no less than what jemalloc keeps of what is free: what it said last, and what was freed since */
 static _Atomic size_t perhaps_kept;
+/* bytes that are allocated, and the most of them since the keeper's last look, but for what threads add meanwhile */
+static _Atomic size_t live, live_most;
 
 /* This thread is in the heap, or in a fork: what it allocates comes from elsewhere. */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
+/* What this thread allocates has to be zero. */
+static __thread bool zeroing __attribute__((tls_model("initial-exec")));
 /* Freed by the thread that forks; belongs to that thread. */
 static struct waiting *waiting;
 
@@ -85,7 +90,8 @@ static void *hook_alloc(extent_hooks_t *hooks, void *at, size_t len, size_t alig
 	inside = false;
 	if (!addr)
 		goto err;
-	*commit = true;
+	/* hook_commit() is told of each use, of the first one too: extents are joined with those that are alike */
+	*commit = false;
 	return addr;
 
 err:
@@ -103,6 +109,7 @@ static bool hook_dalloc(extent_hooks_t *hooks, void *addr, size_t len, bool comm
 static void hook_destroy(extent_hooks_t *hooks, void *addr, size_t len, bool committed,
 			 unsigned int idx)
 {
+	kept_take(addr, len, false);
 	inside = true;
 	if (!arena_free_part(arena, addr, len))
 		atomic_fetch_sub_explicit(&taken, len, memory_order_relaxed);
@@ -118,18 +125,35 @@ static bool hook_refuse(extent_hooks_t *hooks, void *addr, size_t len, size_t of
 static bool hook_commit(extent_hooks_t *hooks, void *addr, size_t len, size_t offset,
 			size_t part, unsigned int idx)
 {
+	kept_take((char *)addr + offset, part, zeroing);
 	return false;
+}
+
+static int purge(void *addr, size_t len)
+{
+	int err;
+
+	inside = true;
+	err = arena_purge(arena, addr, len);
+	inside = false;
+	return err;
 }
 
 static bool hook_purge(extent_hooks_t *hooks, void *addr, size_t len, size_t offset,
 		       size_t part, unsigned int idx)
 {
-	int err;
+	if (purge((char *)addr + offset, part))
+		return true;
+	kept_gone(part);
+	return false;
+}
 
-	inside = true;
-	err = arena_purge(arena, (char *)addr + offset, part);
-	inside = false;
-	return err != 0;
+/* jemalloc gives an extent up: it takes it for zero, and commits what it uses of it again. */
+static bool hook_decommit(extent_hooks_t *hooks, void *addr, size_t len, size_t offset,
+			  size_t part, unsigned int idx)
+{
+	return !kept_add((char *)addr + offset, part) &&
+	       hook_purge(hooks, addr, len, offset, part, idx);
 }
 
 static bool hook_split(extent_hooks_t *hooks, void *addr, size_t len, size_t first,
@@ -153,7 +177,7 @@ static extent_hooks_t hooks = {
 	.dalloc = hook_dalloc,
 	.destroy = hook_destroy,
 	.commit = hook_commit,
-	.decommit = hook_refuse,
+	.decommit = hook_decommit,
 	.purge_lazy = hook_refuse,
 	.purge_forced = hook_purge,
 	.split = hook_split,
@@ -161,7 +185,7 @@ static extent_hooks_t hooks = {
 };
 
 /* Returns the bytes that jemalloc keeps of what is free, as it says. */
-static size_t kept_bytes(void)
+static size_t dirty_bytes(void)
 {
 	size_t pages = 0, len = sizeof(pages);
 	uint64_t epoch = 1;
@@ -171,16 +195,23 @@ static size_t kept_bytes(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Takes the pages of all that is free away. */
+static void purge_all(void)
+{
+	weft_je_mallctl(JEMALLOC_ALL("arena", "purge"), NULL, NULL, NULL, 0);
+	kept_trim(0);
+}
+
 /* jemalloc knows no bound: where more is kept than is allowed, all goes. Returns what is kept then. */
 static size_t bound(size_t allowed)
 {
 	size_t kept;
 
 	pthread_rwlock_rdlock(&use_lock);
-	kept = kept_bytes();
+	kept = dirty_bytes() + kept_len();
 	if (kept > allowed) {
-		weft_je_mallctl(JEMALLOC_ALL("arena", "purge"), NULL, NULL, NULL, 0);
-		kept = kept_bytes();
+		purge_all();
+		kept = dirty_bytes() + kept_len();
 	}
 	pthread_rwlock_unlock(&use_lock);
 	/* Where almost all is kept that may be, not each free asks. */
@@ -190,7 +221,7 @@ static size_t bound(size_t allowed)
 	return kept;
 }
 
-/* Returns the pages that are allocated in an arena of jemalloc, as of the last kept_bytes(). */
+/* Returns the pages that are allocated in an arena of jemalloc, as of the last dirty_bytes(). */
 static size_t active_pages(unsigned int idx)
 {
 	size_t pages = SIZE_MAX, len = sizeof(pages);
@@ -212,7 +243,7 @@ static void generations_end(void)
 
 	if (pthread_rwlock_trywrlock(&use_lock))
 		return;
-	kept_bytes();
+	dirty_bytes();
 	for (size_t i = 0; i < GENERATIONS; i++) {
 		if (!made[i] || made[i] == now || active_pages(made[i]))
 			continue;
@@ -223,12 +254,29 @@ static void generations_end(void)
 	pthread_rwlock_unlock(&use_lock);
 }
 
+/*
+ * What was free and kept all the time since the last look: what is now, and was allocated when most was, is the same
+ * memory.
+ */
+static size_t unused(size_t kept)
+{
+	size_t now = atomic_load_explicit(&live, memory_order_relaxed);
+	size_t most_live = atomic_exchange_explicit(&live_most, now, memory_order_relaxed);
+	size_t used = most_live > now ? most_live - now : 0;
+
+	return kept > used ? kept - used : 0;
+}
+
 /* By itself jemalloc decays when memory is allocated and freed. */
 static size_t give(size_t allowed)
 {
+	size_t dirty;
+
 	pthread_rwlock_rdlock(&use_lock);
 	weft_je_mallctl(JEMALLOC_ALL("arena", "decay"), NULL, NULL, NULL, 0);
+	dirty = dirty_bytes();
 	pthread_rwlock_unlock(&use_lock);
+	kept_decay(platform_now_ns(), dirty, unused(dirty + kept_len()));
 	if (!pthread_mutex_trylock(&start_lock)) {
 		generations_end();
 		pthread_mutex_unlock(&start_lock);
@@ -241,7 +289,10 @@ static void retain(size_t len)
 {
 	size_t allowed = atomic_load_explicit(&arena->allowed, memory_order_relaxed);
 	size_t kept = atomic_fetch_add_explicit(&perhaps_kept, len, memory_order_relaxed) + len;
+	size_t were = atomic_fetch_sub_explicit(&live, len, memory_order_relaxed);
 
+	if (were > atomic_load_explicit(&live_most, memory_order_relaxed))
+		atomic_store_explicit(&live_most, were, memory_order_relaxed);
 	if (kept > allowed)
 		bound(allowed);
 	arena_keep(arena);
@@ -286,9 +337,10 @@ static void fork_prepare(void)
 	pthread_mutex_lock(&start_lock);
 	/* What is free now is not used again: in chunks that the child has too, its pages would stay. */
 	if (atomic_load_explicit(&state, memory_order_relaxed) == HEAP_STARTED)
-		weft_je_mallctl(JEMALLOC_ALL("arena", "purge"), NULL, NULL, NULL, 0);
+		purge_all();
 	inside = true;
 	jemalloc_fork_prepare();
+	kept_fork_prepare();
 }
 
 /* Frees what was freed since fork_prepare(). */
@@ -316,6 +368,7 @@ static void generation_next(void)
 
 static void fork_parent(void)
 {
+	kept_fork_parent();
 	jemalloc_fork_parent();
 	generation_next();
 }
@@ -323,6 +376,7 @@ static void fork_parent(void)
 /* The heap goes on in the child, with chunks of the child's own. */
 static void fork_child(void)
 {
+	kept_fork_child();
 	jemalloc_fork_child();
 	/* The threads that held it are not here. */
 	pthread_rwlock_init(&use_lock, NULL);
@@ -358,6 +412,7 @@ static int start_locked(void)
 	arena = arena_own();
 	if (!arena || generation_begin())
 		return HEAP_OFF;
+	kept_start(purge, arena->decay_ms);
 	arena_give_set(arena, give);
 	heap_base = arena->base;
 	/* R:heap.len  heap_base before it; pairs A:heap.len */
@@ -446,8 +501,12 @@ void *heap_alloc(size_t len, size_t align, bool zero)
 	if (align)
 		flags |= MALLOCX_LG_ALIGN(__builtin_ctzl(align));
 	pthread_rwlock_rdlock(&use_lock);
+	zeroing = zero;
 	ptr = weft_je_mallocx(len, flags_now() | flags);
+	zeroing = false;
 	pthread_rwlock_unlock(&use_lock);
+	if (ptr)
+		atomic_fetch_add_explicit(&live, weft_je_sallocx(ptr, 0), memory_order_relaxed);
 	errno = error;
 	return ptr;
 }
@@ -492,10 +551,30 @@ void *heap_resize(void *ptr, size_t len)
 	before = weft_je_sallocx(ptr, 0);
 	resized = weft_je_rallocx(ptr, len, flags_now());
 	pthread_rwlock_unlock(&use_lock);
-	if (resized)
+	if (resized) {
+		atomic_fetch_add_explicit(&live, weft_je_sallocx(resized, 0),
+					  memory_order_relaxed);
 		retain(before);
+	}
 	errno = error;
 	return resized;
+}
+
+/*
+ * What is freed is about to be the next one's, whatever the program has mapped in it: a file must not get what
+ * that one stores. Where that may be peers do not use the chunk any more. Returns false: it is not used again.
+ */
+static bool take_back(void *ptr, size_t len)
+{
+	struct arena_place place;
+	int err = 0;
+
+	if (arena_is_uneven(arena, ptr) && !arena_find(arena, ptr, 1, &place)) {
+		inside = true;
+		err = arena_purge(arena, ptr, len);
+		inside = false;
+	}
+	return !err && heap_make_even(ptr, len);
 }
 
 void heap_free(void *ptr)
@@ -510,7 +589,7 @@ void heap_free(void *ptr)
 		return;
 	}
 	len = weft_je_sallocx(ptr, 0);
-	if (heap_make_even(ptr, len)) {
+	if (take_back(ptr, len)) {
 		pthread_rwlock_rdlock(&use_lock);
 		weft_je_dallocx(ptr, MALLOCX_TCACHE_NONE);
 		pthread_rwlock_unlock(&use_lock);

@@ -4,8 +4,8 @@
  * back to it only when all that was allocated before a fork is freed, so that what is freed keeps its pages, and keys over it stay valid, until
  * it was free for some seconds or more is kept than is allowed: then its pages are taken away (arena_purge()).
  *
- * Any thread. Before heap_allow(), in a signal handler's or the heap's own allocations, and above the
- * limit it has no memory: the caller goes to the next allocator.
+ * Any thread. Before heap_allow(), in the heap's own allocations, and above the limit it has no memory: the
+ * caller goes to the next allocator.
  */
 #ifndef WEFT_MEM_HEAP_H
 #define WEFT_MEM_HEAP_H
@@ -61,7 +61,7 @@ void heap_free(void *ptr);
 
 /*
  * heap_make_even - heap memory can be loaded and stored to again, whatever the program has protected and advised: it is
- * about to be copied, or freed for the next one
+ * about to be copied, or freed for the next one. Its contents stay
  * Returns false where it can't be, since something else is mapped there.
  */
 bool heap_make_even(void *ptr, size_t len);

@@ -26,8 +26,8 @@ int weft_je_madvise(void *addr, size_t len, int advice);
  */
 extern const char *weft_je_malloc_conf;
 const char *weft_je_malloc_conf =
-	"oversize_threshold:0,retain:true,dirty_decay_ms:10000,"
-	"muzzy_decay_ms:0,narenas:1,tcache:false,background_thread:false";
+	"oversize_threshold:0,retain:true,muzzy_decay_ms:0,narenas:1,tcache:false,"
+	"background_thread:false";
 
 static void (*fork_prepare)(void);
 static void (*fork_parent)(void);

@@ -71,6 +71,34 @@ static void a_program_that_stops_allocating_gives_back(void **state)
 	free(used);
 }
 
+/*
+ * The end of a block has gone and its beginning has not, whenever the keeper is not kept from running
+ * for most of the second. What is allocated then is zero where it has to be.
+ */
+static void a_large_block_goes_piece_by_piece(void **state)
+{
+	time_t end = time(NULL) + DEADLINE_S;
+	size_t len = 64 * MIB;
+	bool seen = false;
+	char *addr;
+
+	while (!seen && time(NULL) < end) {
+		kept = malloc(len);
+		assert_non_null(kept);
+		memset(kept, 1, len);
+		addr = (char *)((uintptr_t)kept & ~(MIB - 1));
+		free(kept);
+		while (resident(addr + len - MIB) && time(NULL) < end)
+			usleep(1000);
+		seen = resident(addr + 2 * MIB);
+		kept = calloc(1, len);
+		for (size_t i = 0; i < len; i += 8)
+			assert_int_equal(*(volatile uint64_t *)(kept + i), 0);
+		free(kept);
+	}
+	assert_true(seen);
+}
+
 /* Allocates and frees until it is told to end. */
 static void *churn(void *arg)
 {
@@ -296,6 +324,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_that_stops_allocating_gives_back),
+		cmocka_unit_test(a_large_block_goes_piece_by_piece),
 		cmocka_unit_test(children_allocate_whatever_the_keeper_does),
 		cmocka_unit_test(a_fork_keeps_nothing_of_what_is_free),
 		cmocka_unit_test(chunks_end_when_what_a_fork_left_is_freed),

@@ -113,6 +113,77 @@ static void memory_mapped_over_it_is_the_programs(void **state)
 	assert_int_equal(ptr[2 * page], 1);
 }
 
+/* Maps a file of three pages of 'f' over the second page and those behind it. Returns its descriptor. */
+static int map_file(char *ptr)
+{
+	size_t len = 3 * page;
+	int fd = memfd_create("file", MFD_CLOEXEC);
+	char *bytes = malloc(len);
+
+	assert_true(fd >= 0 && bytes);
+	memset(bytes, 'f', len);
+	assert_int_equal(write(fd, bytes, len), len);
+	free(bytes);
+	assert_ptr_equal(
+		mmap(ptr + page, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+		ptr + page);
+	return fd;
+}
+
+static void file_is_as_it_was(int fd)
+{
+	char byte;
+
+	for (off_t at = 0; at < 3 * (off_t)page; at++) {
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		assert_int_equal(byte, 'f');
+	}
+	close(fd);
+}
+
+/* Stores to what is allocated next, some of which was freed before. */
+static void store_to_others(size_t len)
+{
+	char *others[8];
+
+	for (size_t i = 0; i < 8; i++) {
+		others[i] = aligned_alloc(page, len);
+		assert_non_null(others[i]);
+		memset(others[i], 'x', len);
+	}
+	for (size_t i = 0; i < 8; i++)
+		free(others[i]);
+}
+
+static void a_file_mapped_over_what_is_freed_is_not_stored_to(void **state)
+{
+	char *volatile ptr = aligned_alloc(page, MIB);
+	int fd = map_file(ptr);
+
+	free(ptr);
+	store_to_others(MIB);
+	file_is_as_it_was(fd);
+}
+
+static void resized_memory_has_what_was_mapped_over_it(void **state)
+{
+	char *volatile ptr = aligned_alloc(page, MIB);
+	int fd;
+
+	memset(ptr, 'p', MIB);
+	fd = map_file(ptr);
+	ptr = realloc(ptr, 2 * MIB);
+	assert_int_equal(ptr[page - 1], 'p');
+	assert_int_equal(ptr[page], 'f');
+	assert_int_equal(ptr[4 * page - 1], 'f');
+	assert_int_equal(ptr[4 * page], 'p');
+	assert_int_equal(ptr[MIB - 1], 'p');
+	memset(ptr, 'x', 2 * MIB);
+	store_to_others(MIB);
+	file_is_as_it_was(fd);
+	free(ptr);
+}
+
 static void remapped_memory_moves(void **state)
 {
 	char *ptr = aligned_alloc(page, MIB), *to, *place;
@@ -148,6 +219,8 @@ int main(void)
 		cmocka_unit_test(protections_hold),
 		cmocka_unit_test(unmapped_memory_is_gone),
 		cmocka_unit_test(memory_mapped_over_it_is_the_programs),
+		cmocka_unit_test(a_file_mapped_over_what_is_freed_is_not_stored_to),
+		cmocka_unit_test(resized_memory_has_what_was_mapped_over_it),
 		cmocka_unit_test(remapped_memory_moves),
 	};
 

@@ -12,11 +12,4 @@
 /* Allocations from this length on are large: FI_MEM_MIN. */
 extern size_t preload_min;
 
-/*
- * preload_bytes - read a number of bytes
- * @text: digits, and K, M or G after them for multiples of 1024; NULL: not set
- * Returns it, or @otherwise for what is no such number.
- */
-size_t preload_bytes(const char *text, size_t otherwise);
-
 #endif
