@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "conn.h"
 #include "lists.h"
+#include "memfd.h"
 #include "moved.h"
 #include "peer_keys.h"
 #include "polling.h"
@@ -77,6 +78,10 @@ void pshm_fork_watch(void)
 }
 
 void pshm_fork_also(void (*forked)(void))
+{
+}
+
+void sys_memfd_forget(void *addr, size_t len)
 {
 }
 

@@ -96,6 +96,8 @@ struct pshm_wire {
 	uint32_t sweeps;
 	/* index in up[] of the cold ring that the next sweep polls */
 	uint32_t cold_next;
+	/* the same of the cold connection whose mappings are looked at next */
+	uint32_t cold_tidied;
 	/* polls so far */
 	uint32_t tick;
 	/* pshm_inbox_requests() up to which all requests and answers were handled */

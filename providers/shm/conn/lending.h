@@ -5,7 +5,8 @@
  * and then both sides' caches have its lines: a program that writes to them again, as a reduction does, has
  * to take them back first. What a program does with its buffers shows in its time alone. So payload is
  * lent, or not, in bursts, and the way is taken in which bursts of that length follow each other faster.
- * The sender chooses for what it may send at once, the receiver for what it is to ask for. So it is with a
+ * The sender chooses for what it may send at once, the receiver for what it is to ask for; there a burst ends when
+ * its bytes have arrived, since many messages may be announced before the first one is copied. So it is with a
  * region that is read: the target may have written it just before. One object for each connection, on the
  * thread that holds the domain.
  */
@@ -24,23 +25,33 @@
 
 /* Payload of a class of lengths; index 1: lent, 0: through the ring. */
 struct pshm_lending_class {
-	/* messages that are left of the burst */
-	uint32_t left;
+	/* messages of the burst so far */
+	uint32_t cnt;
 	/* those of the burst are lent */
 	bool lends;
+	/* it measures the slower way */
+	bool trial;
 	/* bursts since the slower way was tried */
 	uint32_t since;
+	/* least bursts until it is again, of long messages: by what the last trial has lost */
+	uint32_t gap;
 	/* how often it was, for long messages, up to the number after which that is done seldom */
 	uint32_t trials;
 	/* when the burst began; 0: there was none */
 	uint64_t begin_ns;
-	/* ns that the last bursts of each way took, up to the next burst; 0: not measured */
+	/* of the burst, so far */
+	uint64_t bytes;
+	/* pshm_lending.arrived when it began */
+	uint64_t arrived;
+	/* ns per 64 KiB of the last bursts of each way, up to the next burst; 0: not measured */
 	uint64_t cost[2][PSHM_LENDING_COSTS];
 	/* place of the next one */
 	uint32_t next[2];
 };
 
 struct pshm_lending {
+	/* bytes that were copied here, of messages and reads of all classes of the receiver's choice */
+	uint64_t arrived;
 	struct pshm_lending_class classes[PSHM_LENDING_CLASSES];
 };
 

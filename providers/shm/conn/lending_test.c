@@ -35,6 +35,7 @@ static uint32_t sends(struct pshm_lending *lending, size_t len, uint32_t cnt, ui
 
 		lent += lends;
 		now_ns += lends ? lent_ns : ring_ns;
+		lending->arrived += len;
 	}
 	return lent;
 }
@@ -110,6 +111,65 @@ static void few_sends_of_a_short_program_are_trials(void **state)
 	}
 }
 
+/* Long messages that take four times as long lent cost a program of 700 at most a fiftieth once it is warm. */
+static void trials_of_what_is_much_slower_lose_little(void **state)
+{
+	for (size_t len = 262144; len <= 4u << 20; len *= 4) {
+		struct pshm_lending lending = { 0 };
+		uint64_t begin;
+
+		sends(&lending, len, 40, 530000, 133000);
+		begin = now_ns;
+		sends(&lending, len, 660, 530000, 133000);
+		assert_in_range(now_ns - begin, 1, 660 * 133000ull * 51 / 50);
+	}
+}
+
+/* Lent messages of 4 MiB take as long as others of 16 MiB, and are slower all the same. */
+static void lengths_of_a_class_are_compared_by_the_byte(void **state)
+{
+	struct pshm_lending lending = { 0 };
+
+	sends(&lending, 4u << 20, 300, 2000000, 500000);
+	assert_in_range(sends(&lending, 16u << 20, 300, 8000000, 2000000), 0, 16);
+}
+
+/*
+ * Sixteen messages are announced at a time: what is lent is copied at once, what goes through the ring after the last
+ * one was chosen for.
+ */
+static uint32_t announced(struct pshm_lending *lending, size_t len, uint32_t lent_ns,
+			  uint32_t ring_ns)
+{
+	uint32_t lent = 0, ring;
+
+	for (uint32_t i = 0; i < 100; i++) {
+		ring = 0;
+		for (uint32_t n = 0; n < 16; n++) {
+			if (!pshm_lending_next(lending, len)) {
+				ring++;
+				continue;
+			}
+			lent++;
+			now_ns += lent_ns;
+			lending->arrived += len;
+		}
+		now_ns += ring * ring_ns;
+		lending->arrived += ring * len;
+	}
+	return lent;
+}
+
+static void messages_that_are_announced_together_take_the_faster_way(void **state)
+{
+	for (size_t len = 262144; len <= 4u << 20; len *= 4) {
+		struct pshm_lending lending[2] = { 0 };
+
+		assert_in_range(announced(&lending[0], len, 1000, 2000), 1300, 1600);
+		assert_in_range(announced(&lending[1], len, 2000, 1000), 0, 300);
+	}
+}
+
 static void lengths_are_chosen_for_apart(void **state)
 {
 	struct pshm_lending lending = { 0 };
@@ -134,6 +194,7 @@ static uint32_t reads(struct pshm_lending *lending, size_t len, uint32_t cnt, ui
 
 		loads += load;
 		now_ns += load ? load_ns : ring_ns;
+		lending->arrived += len;
 	}
 	return loads;
 }
@@ -170,6 +231,9 @@ int main(void)
 		cmocka_unit_test(a_pause_of_the_program_changes_nothing),
 		cmocka_unit_test(the_first_bursts_mislead_for_few_messages),
 		cmocka_unit_test(few_sends_of_a_short_program_are_trials),
+		cmocka_unit_test(trials_of_what_is_much_slower_lose_little),
+		cmocka_unit_test(lengths_of_a_class_are_compared_by_the_byte),
+		cmocka_unit_test(messages_that_are_announced_together_take_the_faster_way),
 		cmocka_unit_test(lengths_are_chosen_for_apart),
 		cmocka_unit_test(reads_of_each_length_take_the_faster_way),
 		cmocka_unit_test(a_program_of_few_reads_has_the_better_way_at_once),

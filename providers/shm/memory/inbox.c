@@ -5,8 +5,8 @@
  * inboxes are shared by the domains of the process, under a lock.
  */
 #include <limits.h>
-#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "list.h"
 #include "memfd.h"
 #include "region.h"
@@ -90,7 +90,7 @@ static uint32_t inboxes_allowed(void)
 static void file_free(struct pshm_inbox_file *file)
 {
 	sys_memfd_unmap(file->head, file->len);
-	close(file->fd);
+	sys_descriptor_close(file->fd);
 	platform_free(file);
 }
 
@@ -107,7 +107,7 @@ static int file_create(struct pshm_inbox_file *file)
 		return file->fd;
 	err = sys_memfd_map(file->fd, file->len, SYS_MEMFD_WRITE, &addr);
 	if (err) {
-		close(file->fd);
+		sys_descriptor_close(file->fd);
 		return err;
 	}
 	file->head = addr;
@@ -214,7 +214,7 @@ int pshm_inbox_take(int fd, const uint8_t nonce[PSHM_NONCE], struct pshm_region 
 	if (!err)
 		err = sys_memfd_map_at(fd, inbox_offset(idx), found.len, SYS_MEMFD_WRITE,
 				       &found.addr);
-	close(fd);
+	sys_descriptor_close(fd);
 	if (err)
 		return pshm_region_error(err);
 	inbox = found.addr;

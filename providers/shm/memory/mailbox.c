@@ -4,8 +4,8 @@
  * functions in the process of the inbox, on the thread that polls.
  */
 #include <limits.h>
-#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "mailbox.h"
 #include "memfd.h"
 #include "process.h"
@@ -73,7 +73,7 @@ static bool claim_left(const struct pshm_slot *slot, uint64_t seen)
 		return false;
 	fd = sys_memfd_open((pid_t)pid, (int)number, false);
 	if (fd >= 0)
-		close(fd);
+		sys_descriptor_close(fd);
 	return fd == -FI_ENOENT || fd == -FI_EINVAL;
 }
 

@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "image.h"
 #include "local_socket.h"
 #include "pidfd.h"
@@ -95,7 +95,7 @@ static int add_locked(struct pshm_process *made, uint32_t pid)
 									    : fd;
 	if (process_dead(fd, how)) {
 		/* its parent has not collected it yet */
-		close(fd);
+		sys_descriptor_close(fd);
 		return -FI_EHOSTUNREACH;
 	}
 	*made = (struct pshm_process){ .pid = pid, .fd = fd, .how = how };
@@ -140,7 +140,7 @@ void pshm_process_put(struct pshm_process *process)
 	}
 	list_remove(&process->link);
 	platform_unlock(&lock);
-	close(process->fd);
+	sys_descriptor_close(process->fd);
 	platform_free(process);
 }
 
@@ -163,6 +163,6 @@ bool pshm_process_gone(uint32_t pid)
 	if (fd < 0)
 		return fd == -ESRCH;
 	gone = process_dead(fd, how);
-	close(fd);
+	sys_descriptor_close(fd);
 	return gone;
 }

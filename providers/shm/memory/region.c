@@ -4,8 +4,8 @@
  * an endpoint or a connection is made, on the thread that holds the domain.
  */
 #include <limits.h>
-#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "memfd.h"
 #include "pidfd.h"
 #include "region.h"
@@ -52,7 +52,7 @@ static size_t pair_len(const struct pshm_sizes *sizes)
 void pshm_region_close_fd(struct pshm_region *region)
 {
 	if (region->fd >= 0)
-		close(region->fd);
+		sys_descriptor_close(region->fd);
 	region->fd = -1;
 }
 
@@ -78,7 +78,7 @@ static int region_create(const struct kind *kind, size_t len, struct pshm_region
 		return fd;
 	err = sys_memfd_map(fd, len, SYS_MEMFD_WRITE, &addr);
 	if (err) {
-		close(fd);
+		sys_descriptor_close(fd);
 		return err;
 	}
 	*(struct head *)addr = (struct head){ .magic = kind->magic, .version = PSHM_VERSION };
@@ -127,7 +127,7 @@ static int region_take(int fd, const struct kind *kind, const uint8_t nonce[PSHM
 		err = -FI_EINVAL;
 	if (!err)
 		err = sys_memfd_map(fd, found.len, flags, &found.addr);
-	close(fd);
+	sys_descriptor_close(fd);
 	if (err)
 		return pshm_region_error(err);
 	err = head_check(kind, found.addr, nonce);

@@ -130,6 +130,7 @@ static int fragment_receive(struct pshm_wire *w, struct pshm_conn *conn, struct 
 		if (conn->dest.cookie)
 			engine_payload_done(w->base.ep, &conn->base, conn->dest.cookie);
 	}
+	conn->lending.arrived += fragment.len;
 	return (int)fragment.len;
 }
 
@@ -376,6 +377,20 @@ static bool access_try(struct engine_ctx *ctx, struct engine_peer *peer,
 	return pshm_access_reached(ctx, peer, access);
 }
 
+/* Unmaps chunks that are no more, of one connection that is cold: their pages stay as long as a peer has them. */
+static void cold_tidy(struct pshm_wire *w)
+{
+	struct pshm_conn *conn;
+
+	if (w->cold_tidied < w->hot_cnt || w->cold_tidied >= w->up_cnt)
+		w->cold_tidied = w->hot_cnt;
+	if (w->cold_tidied == w->up_cnt)
+		return;
+	conn = w->up[w->cold_tidied++];
+	if (conn)
+		pshm_peer_tidy(conn);
+}
+
 /* Show this process's arena to peers, and map what they lend or let us reach; and tell tools what was. */
 static __attribute__((noinline)) void arenas_sweep(struct pshm_wire *w)
 {
@@ -390,6 +405,7 @@ static __attribute__((noinline)) void arenas_sweep(struct pshm_wire *w)
 		if (conn->base.access == pshm_access && pshm_peer_shows_arena(conn))
 			conn->base.access = access_try;
 	}
+	cold_tidy(w);
 }
 
 /*

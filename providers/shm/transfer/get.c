@@ -107,6 +107,7 @@ static int copy_part(struct pshm_conn *conn, const struct pshm_read *r, size_t a
 				 part[i].iov_len);
 		at += part[i].iov_len;
 	}
+	conn->lending.arrived += len;
 	return pshm_peer_copied(conn) ? 0 : -FI_ECONNRESET;
 }
 
@@ -132,16 +133,12 @@ static int call_part(struct pshm_conn *conn, const struct pshm_read *r, size_t a
 	return (size_t)n == len ? 0 : -FI_EFAULT;
 }
 
-static int read_part(struct pshm_conn *conn, const struct pshm_read *r, size_t at, size_t len)
-{
-	return r->mapped ? copy_part(conn, r, at, len) : call_part(conn, r, at, len);
-}
-
+/* Reads a chunk of a cooperative copy, whose source is not mapped here. */
 static int read_chunk(struct pshm_conn *conn, const struct pshm_read *r, uint32_t chunk)
 {
 	size_t at = (size_t)chunk * PSHM_CHUNK_LEN, left = r->len - r->moved - at;
 
-	return read_part(conn, r, r->moved + at, left < PSHM_CHUNK_LEN ? left : PSHM_CHUNK_LEN);
+	return call_part(conn, r, r->moved + at, left < PSHM_CHUNK_LEN ? left : PSHM_CHUNK_LEN);
 }
 
 /*
@@ -265,8 +262,7 @@ static bool ring_is_better(const struct pshm_conn *conn, struct pshm_read *r, ui
 
 	r->pace = written != r->written ? r->pace + 1 : 0;
 	r->written = written;
-	return !r->mapped && r->pace >= PACE && r->chunk_cnt - chunk > PACE_CHUNKS &&
-	       !ring_stays_small(conn);
+	return r->pace >= PACE && r->chunk_cnt - chunk > PACE_CHUNKS && !ring_stays_small(conn);
 }
 
 /*
@@ -312,7 +308,8 @@ static int alone_move(struct pshm_conn *conn, struct pshm_read *r, int *status)
 		conn->wire->moved.read++;
 		conn->wire->moved.read_bytes += r->len;
 	}
-	*status = read_part(conn, r, r->moved, step);
+	*status = r->mapped ? copy_part(conn, r, r->moved, step)
+			    : call_part(conn, r, r->moved, step);
 	if (*status)
 		return 1;
 	r->moved += step;

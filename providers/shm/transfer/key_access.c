@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reading and writing registered memory of a peer without its help: keys are looked up in the table
- * that its domain publishes (share.c), and the kernel copies, once. Called by the engine, and by
- * poll().
+ * that its domain publishes (share.c). What is in the peer's arena is mapped here and copied by our loads and
+ * stores; the kernel copies the rest, once. Called by the engine, and by poll().
  *
- * Where the peer polls, packets are better: both sides copy then, at the same time. So its count of
- * polls is read, as for get (get.c), and only memory of a peer that computes or sleeps is accessed
- * this way.
+ * Where the peer polls, packets are better than calls of the kernel: both sides copy then, at the same time. So its
+ * count of polls is read, as for get (get.c), and only memory of a peer that computes or sleeps is accessed
+ * by such calls. Of what is mapped that holds for longer reads, where packets have been faster (lending.c).
  *
  * The table is not trusted: it can name no more than memory of the connected process, which the
  * kernel checks. During an access the region is published in the pair (pshm_pair.inside), from
@@ -221,6 +221,8 @@ static int step(struct pshm_conn *conn, struct pshm_direct *d)
 	if (!p->here && pshm_process_dead(conn->process))
 		return -FI_ECONNRESET;
 	conn->wire->direct_len += len;
+	if (!d->write)
+		conn->lending.arrived += len;
 	d->moved += len;
 	d->range_moved += len;
 	return 0;

@@ -17,6 +17,7 @@
 #include "fault.h"
 #include "mock_engine.h"
 #include "peer_arena.h"
+#include "reader.h"
 
 #define LEN ((1u << 20) + 4096u)
 #define BIG 60000u
@@ -399,6 +400,28 @@ static void chunk_that_was_retired_before_it_was_mapped_delays_no_other(void **s
 	assert_true(send_all(1, from, BIG));
 }
 
+/* As that of a peer that has sent nothing for long. */
+static void a_cold_connection_lets_go_of_a_chunk_that_has_ended(void **state)
+{
+	struct pshm_wire *w = at(&b)->wire;
+	uint32_t chunk = chunk_of(from);
+
+	mapped(from);
+	assert_non_null(at(&b)->arena->maps[chunk].addr);
+	arena_retire(arena, from);
+	assert_int_equal(arena_free(arena, from), 0);
+	assert_int_equal(w->up_cnt, 1);
+	w->hot_cnt = 0;
+	mock_sweep(NULL, &b);
+	assert_int_equal(w->hot_cnt, 0);
+	assert_null(at(&b)->arena->maps[chunk].addr);
+	assert_null(at(&b)->arena->stale);
+	w->hot_cnt = 1;
+	from = in_arena(LEN);
+	mapped(from);
+	assert_true(send_all(1, from, BIG));
+}
+
 /* What is retired while it is lent stays as it was for the peer. */
 static void payload_whose_chunk_is_retired_while_it_is_lent_arrives(void **state)
 {
@@ -635,6 +658,7 @@ int main(void)
 		TEST(payload_that_changes_while_it_is_read_is_no_success),
 		TEST(memory_of_a_retired_chunk_is_not_lent),
 		TEST(chunk_that_was_retired_before_it_was_mapped_delays_no_other),
+		TEST(a_cold_connection_lets_go_of_a_chunk_that_has_ended),
 		TEST(payload_whose_chunk_is_retired_while_it_is_lent_arrives),
 		TEST(fork_leaves_what_is_lent_to_the_parent),
 		TEST(mapped_memory_is_read_without_the_kernel),

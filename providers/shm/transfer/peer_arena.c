@@ -112,6 +112,8 @@ char *pshm_peer_range(struct pshm_conn *conn, uint64_t addr, uint64_t len, bool 
 	if (!conn->arena && !peer_arena_open(conn))
 		return NULL;
 	here = arena_reader_find(conn->arena, addr, len, store);
+	if (!here)
+		return NULL;
 	map = &conn->arena->maps[conn->arena->last];
 	*chunk = (struct pshm_peer_chunk){ .idx = conn->arena->last,
 					   .number = map->number,
@@ -155,6 +157,12 @@ const void *pshm_peer_place(const struct pshm_conn *conn, const struct pshm_plac
 			   : NULL;
 }
 
+void pshm_peer_tidy(struct pshm_conn *conn)
+{
+	if (conn->arena && list_empty(&conn->gets) && list_empty(&conn->directs))
+		arena_reader_tidy(conn->arena);
+}
+
 void pshm_peer_map(struct pshm_conn *conn)
 {
 	const struct pshm_shown *theirs = &conn->pair->shown[pshm_other(conn)];
@@ -163,8 +171,7 @@ void pshm_peer_map(struct pshm_conn *conn)
 	/* A:pshm_shown.wanted  before the entries of those chunks; pairs R:pshm_shown.wanted */
 	uint64_t wanted = atomic_load_explicit(&theirs->arena_wanted, memory_order_acquire);
 
-	if (conn->arena && list_empty(&conn->gets) && list_empty(&conn->directs))
-		arena_reader_tidy(conn->arena);
+	pshm_peer_tidy(conn);
 	if (conn->arena && unlikely(conn->arena->beyond))
 		say_beyond(conn);
 	if (likely(before >= wanted) || (!conn->arena && !peer_arena_open(conn)))

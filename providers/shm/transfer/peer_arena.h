@@ -47,13 +47,14 @@ const void *pshm_peer_place(const struct pshm_conn *conn, const struct pshm_plac
 			    uint64_t len);
 
 /*
- * pshm_peer_map - map the chunks that the peer would like to be mapped, and unmap those that are no more;
- * from sweeps
+ * pshm_peer_tidy - unmap chunks that are no more; from sweeps
+ * pshm_peer_map - the same, and map the chunks that the peer would like to be mapped
  *
  * pshm_arena_lends - returns true if memory of ours is in a chunk that the peer has mapped
  * @place: out
  * Where the peer has not mapped the chunk, it is told that it should.
  */
+void pshm_peer_tidy(struct pshm_conn *conn);
 void pshm_peer_map(struct pshm_conn *conn);
 bool pshm_arena_lends(struct pshm_conn *conn, const void *addr, size_t len,
 		      struct pshm_place *place);

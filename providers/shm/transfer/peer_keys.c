@@ -85,7 +85,7 @@ static bool reached_find(struct pshm_conn *conn, uint64_t key, struct reached_re
 	}
 	/* Found once: a second look may find another chunk, and @chunk says of one whether it is there still. */
 	found->here[0] = pshm_peer_range(conn, view->base, view->len, false, &found->chunk);
-	found->here[1] = found->chunk.writable ? found->here[0] : NULL;
+	found->here[1] = found->here[0] && found->chunk.writable ? found->here[0] : NULL;
 	if (found->here[1])
 		conn->base.access = conn->wire->conn_ops->access_reached;
 	return true;

@@ -17,12 +17,12 @@
  * that holds the domain, but for pshm_share_marked().
  */
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <rdma/fi_errno.h>
 #include "arena.h"
 #include "conn.h"
 #include "write_guard.h"
 #include "lists.h"
+#include "memfd.h"
 #include "moved.h"
 #include "share.h"
 #include "shown.h"
@@ -274,7 +274,8 @@ bool pshm_share_cut(struct wire_share *share, uint32_t index, const void *addr, 
 {
 	struct arena *arena = arena_started();
 
-	if (!insiders(share, index, by_call) && (!arena || arena_cut(arena, addr, len)))
+	/* without an arena there is nothing that a peer could store to by a mapping, whatever it has marked */
+	if (!insiders(share, index, by_call) && arena && arena_cut(arena, addr, len))
 		return false;
 	if (!insiders(share, index, by_mapping) && !calls_end(share, index))
 		return false;
@@ -312,20 +313,15 @@ static void slab_free(void *arg, uint32_t slab, void *memory)
 		free(memory);
 }
 
-/* Gives the child of a fork a private copy of the table: peers of the parent map the shared one. */
+/* The child of a fork has a table of zeros, of its own: peers of the parent map the shared one. */
 static void shares_forked(void)
 {
 	struct wire_share *share;
 
 	list_for_each_entry(share, &shares, all) {
-		void *addr = share->table.addr;
-
 		share->forked = true;
-		if (!addr)
-			continue;
-		if (mmap(addr, share->table.len, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != addr)
-			munmap(addr, share->table.len); /* to fault is better than to spoil it */
+		if (share->table.addr)
+			sys_memfd_forget(share->table.addr, share->table.len);
 	}
 }
 
