@@ -49,6 +49,10 @@ void tcp_conn_bury(struct tcp_conn *conn)
 		return;
 	conn->dead = true;
 	conn->conn.up = false;
+	if (conn->lost && !wire->hub->forked) {
+		tcp_lane_reset(&conn->control);
+		tcp_lane_reset(&conn->data);
+	}
 	tcp_lane_close(wire->hub, &conn->control);
 	tcp_lane_close(wire->hub, &conn->data);
 	list_remove(&conn->dirty);
@@ -65,6 +69,7 @@ void tcp_conn_down(struct tcp_conn *conn, int err)
 
 	if (conn->dead)
 		return;
+	conn->lost |= err && conn->conn.up;
 	tcp_conn_bury(conn);
 	if (!wire->closing)
 		engine_conn_down(&conn->conn, err);
@@ -149,7 +154,7 @@ void tcp_disconnect(struct wire_conn *out)
 
 	if (conn->dead)
 		return;
-	if (conn->conn.up && !wire->hub->forked)
+	if (conn->conn.up && !conn->lost && !wire->hub->forked)
 		tcp_conn_drained(conn);
 	tcp_conn_bury(conn);
 	if (!wire->polling)
@@ -190,5 +195,7 @@ int tcp_check(struct wire_conn *out)
 		return 0;
 	conn->check_ns = now;
 	err = lane_check(&conn->control);
-	return err ? err : lane_check(&conn->data);
+	err = err ? err : lane_check(&conn->data);
+	conn->lost |= err;
+	return err;
 }

@@ -185,6 +185,15 @@ static void hub_relieved(struct tcp_hub *hub)
 		tcp_wake(container_of(hub->wires.next, struct tcp_wire, link));
 }
 
+void tcp_lane_reset(struct tcp_lane *lane)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	/* connect(2): the association is dissolved, also where a child of fork() has the socket */
+	if (lane->fd >= 0)
+		(void)connect(lane->fd, &none, sizeof(none));
+}
+
 void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)
 {
 	if (lane->fd < 0)

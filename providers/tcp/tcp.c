@@ -226,8 +226,8 @@ static void settings_define(void)
 			"Last port that endpoints may listen at");
 	fi_param_define(
 		&tcp_provider, "dead_ms", FI_PARAM_INT,
-		"A peer's host that does not answer for so many milliseconds counts as dead "
-		"(default: 10000)");
+		"A peer's host that does not answer for so many milliseconds counts as dead, and so "
+		"does this one there: the same on all hosts (default: 10000)");
 }
 
 static void settings_read(void)

@@ -60,6 +60,14 @@ int tcp_watch(struct tcp_hub *hub, struct tcp_lane *lane, uint32_t events);
 /* tcp_watch_move - move the socket of @from and what epoll watches of it to @to */
 void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane *to);
 
+/*
+ * tcp_lane_reset - drop what the kernel has sent and the peer has not received
+ *
+ * A socket that is merely closed delivers it for minutes, should the network heal: payload of operations that have
+ * failed, and that others may have replaced since.
+ */
+void tcp_lane_reset(struct tcp_lane *lane);
+
 /* tcp_lane_close - close the socket; the lane is NONE afterwards, and has no events left */
 void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane);
 

@@ -228,6 +228,8 @@ struct tcp_conn {
 	bool ending;
 	/* The end of both lanes was sent */
 	bool shut;
+	/* It has failed: what the kernel still has of it must not arrive */
+	bool lost;
 	/* Reason of the end; 0: not known yet */
 	int err;
 

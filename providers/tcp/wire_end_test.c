@@ -253,6 +253,20 @@ static void loopback_set(bool up)
 	close(fd);
 }
 
+/* A network of this process's own, from the first test that cuts it on. Returns whether there is one. */
+static bool own_network(void)
+{
+	static bool is_there;
+
+	if (!is_there && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		print_message("no network namespace here\n");
+		return false;
+	}
+	is_there = true;
+	loopback_set(true);
+	return true;
+}
+
 static int check_conn(struct wire_conn *conn, struct side *side)
 {
 	int err = tcp_check(conn);
@@ -272,12 +286,10 @@ static void silence_is_death_and_a_full_window_is_not(void **state)
 	struct side *a, *b;
 	uint64_t end;
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
-		print_message("no network namespace here\n");
+	if (!own_network()) {
 		free(bytes);
 		skip();
 	}
-	loopback_set(true);
 	tcp_settings.dead_ms = 1000;
 	a = side_open(NULL);
 	b = side_open(NULL);
@@ -304,6 +316,47 @@ static void silence_is_death_and_a_full_window_is_not(void **state)
 	side_close(a);
 	side_close(b);
 	free(bytes);
+}
+
+/* A peer that is given up may live, and the network heal. */
+static void what_a_lost_peer_was_sent_does_not_arrive(void **state)
+{
+	uint8_t bytes[TCP_CARRY_MAX + 1] = { 0 };
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *ab, *ba;
+	struct sent sent[2] = { 0 };
+	struct side *a, *b;
+	uint64_t end;
+
+	if (!own_network())
+		skip();
+	a = side_open(NULL);
+	b = side_open(NULL);
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent[0]), 0);
+	DRIVE(a, b, sent[0].done && b->got_cnt == 1 && b->got[0].payload);
+	/* the peer does not find out */
+	tcp_settings.dead_ms = 1000;
+	loopback_set(false);
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent[1]), 0);
+	assert_true(publish(ab, 2, 8, false));
+	end = platform_now_ns() + 20000000000u;
+	while (!check_conn(ab, a)) {
+		assert_true(platform_now_ns() < end);
+		usleep(1000);
+	}
+	tcp_disconnect(ab);
+	loopback_set(true);
+	/* longer than it takes until it would be sent again */
+	end = platform_now_ns() + 10000000000u;
+	while (platform_now_ns() < end && b->got_cnt == 1 && !b->downs) {
+		side_poll(b);
+		usleep(1000);
+	}
+	assert_int_equal(b->got_cnt, 1);
+	tcp_settings.dead_ms = 10000;
+	side_close(a);
+	side_close(b);
 }
 
 /* What a child of fork() may do with its parent's endpoint: @ab is up and @a has sent on it. */
@@ -388,6 +441,7 @@ int main(void)
 		cmocka_unit_test(a_copy_made_by_fork_can_do_no_harm),
 		/* last: it moves the process to a network of its own */
 		cmocka_unit_test(silence_is_death_and_a_full_window_is_not),
+		cmocka_unit_test(what_a_lost_peer_was_sent_does_not_arrive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
