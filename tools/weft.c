@@ -4,7 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "weft.h"
-#include "fabric.h"
+#include "libfabric.h"
 
 #include <err.h>
 #include <errno.h>

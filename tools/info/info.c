@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "fabric.h"
 #include "hint_names.h"
+#include "libfabric.h"
 #include "links.h"
 #include "reasons.h"
 #include "weft.h"
@@ -392,7 +393,7 @@ static void print_reasons(const struct fi_info *answers, const char *asked)
 	const char *name;
 	unsigned i;
 
-	if (fabric_getinfo(NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &there))
+	if (fabric_getinfo(TOOLS_API_VERSION, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &there))
 		there = NULL;
 	print_those_there(there, answers, asked);
 	for (i = 0; (name = reasons_name(i)); i++)
@@ -409,7 +410,7 @@ static int query_and_print(struct info_options *opt)
 	int heard = opt->why ? reasons_listen() : -FI_ENOSYS;
 	int rc;
 
-	rc = fabric_getinfo(opt->node, opt->service, opt->flags,
+	rc = fabric_getinfo(TOOLS_API_VERSION, opt->node, opt->service, opt->flags,
 			    opt->hinted ? opt->hints : NULL, &list);
 	/* Settings are there whether anything answers or not. */
 	if (rc && opt->form == FORM_PARAMS)

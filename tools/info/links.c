@@ -4,7 +4,6 @@
  */
 #include "links.h"
 #include "endpoint.h"
-#include "fabric.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -5,12 +5,12 @@
  */
 #define _GNU_SOURCE
 #include "reasons.h"
-#include "fabric.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_ext.h>
 

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "launch_env.h"
 #include "arguments.h"
-#include "fabric.h"
+#include "libfabric.h"
 
 #include <errno.h>
 #include <limits.h>

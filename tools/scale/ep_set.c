@@ -6,6 +6,7 @@
 #include "ep_set.h"
 #include "clock.h"
 #include "fabric.h"
+#include "libfabric.h"
 
 #include <err.h>
 #include <rdma/fi_cm.h>
@@ -28,7 +29,7 @@ struct fi_info *ep_set_query(const struct plan *plan, const struct channel_optio
 	if (!rc) {
 		/* Messages of 8 bytes are from and to the stack. */
 		hints->domain_attr->mr_mode &= ~FI_MR_LOCAL;
-		rc = fabric_getinfo(NULL, NULL, 0, hints, &info);
+		rc = fabric_getinfo(TOOLS_API_VERSION, NULL, NULL, 0, hints, &info);
 	}
 	fabric_info_destroy(hints);
 	if (!rc)

@@ -7,6 +7,7 @@
 #include "channel.h"
 #include "fabric.h"
 #include "figures.h"
+#include "libfabric.h"
 
 #include <err.h>
 #include <rdma/fi_cm.h>
@@ -61,7 +62,8 @@ static void prefer_route(struct channel *ch, const struct fi_info *hints)
 
 	if (ch->opt.source || !ch->side->oob.local[0] || !speaks_sockaddr(ch->info))
 		return;
-	if (fabric_getinfo(ch->side->oob.local, NULL, FI_SOURCE, hints, &better))
+	if (fabric_getinfo(TOOLS_API_VERSION, ch->side->oob.local, NULL, FI_SOURCE, hints,
+			   &better))
 		return;
 	fabric_info_destroy(ch->info);
 	ch->info = better;
@@ -78,7 +80,8 @@ static int query(struct channel *ch, const struct plan *plan)
 		return fabric_complain("fi_allocinfo", -FI_ENOMEM);
 	rc = channel_hints(hints, plan, &ch->opt);
 	if (!rc)
-		rc = fabric_getinfo(source, NULL, source ? FI_SOURCE : 0, hints, &ch->info);
+		rc = fabric_getinfo(TOOLS_API_VERSION, source, NULL, source ? FI_SOURCE : 0,
+				    hints, &ch->info);
 	if (rc && !(ch->side->local && ch->side->rank)) {
 		warnx("no provider %s%soffers %s messages%s%s on reliable endpoints: %s",
 		      plan->provider, plan->provider[0] ? " " : "",
