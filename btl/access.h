@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What each operation begins with: where it goes, and whether a handle allows it. Called by the context's thread. */
+/*
+ * What each operation begins with: where it goes, and whether a handle allows it. Called by the
+ * context's thread.
+ */
 #ifndef BTL_ACCESS_H
 #define BTL_ACCESS_H
 
 #include "ctx.h"
 
 /*
- * struct btl_reach - a target, as libfabric's calls take it
- * @route: index of the peer's
- */
-struct btl_reach {
-	size_t route;
-	uint32_t device;
-	struct fid_ep *ep;
-	fi_addr_t peer;
-	uint64_t at;
-	uint64_t key;
-};
-
-/*
- * btl_reach_get - check a target
+ * btl_target_check - whether a handle allows an access, and the way to its peer
  * @len:    bytes that are accessed there
  * @access: FI_REMOTE_READ, FI_REMOTE_WRITE or both
+ * @handle: out: valid until the next call
+ * @route:  out: index of the peer's
  * Returns 0, or -FI_E* as weft_btl_put().
  */
-int btl_reach_get(struct weft_btl_ctx *ctx, const struct weft_btl_target *to, size_t len,
-		  uint64_t access, struct btl_reach *reach);
+int btl_target_check(struct weft_btl_ctx *ctx, const struct weft_btl_target *to, size_t len,
+		     uint64_t access, const struct btl_handle **handle, size_t *route);
+
+/* btl_address - an address of the owner's within a handle's memory, as a device counts */
+static inline uint64_t btl_address(const struct btl_handle *handle, uint32_t device,
+				   uint64_t addr)
+{
+	return handle->offset & 1u << device ? addr - handle->addr : addr;
+}
 
 /*
  * btl_local_get - what libfabric wants to know of local memory

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A transport over a real provider, the program's argument: a child process has memory and makes no calls while this
- * process puts, gets and updates there. What is put is seen by the child's own loads.
+ * A transport over a real provider, the program's argument: a child process has memory and makes no
+ * calls while this process puts, gets and updates there. What is put is seen by the child's own
+ * loads.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -160,7 +161,10 @@ static struct weft_btl_target at(uint64_t offset)
 	return target;
 }
 
-/* Begins an operation, again where the device says that it can't yet: a connection is being made, say. */
+/*
+ * Begins an operation, again where the device says that it can't yet: a connection is being made,
+ * say.
+ */
 #define BEGIN(call)                                                     \
 	({                                                              \
 		time_t until_ = now() + DEADLINE_S;                     \
@@ -248,6 +252,64 @@ static void a_flush_waits_for_all(void **state)
 	free(ops);
 	free(values);
 	free(read);
+}
+
+/* The bytes may be changed as soon as the call has returned. */
+static void what_is_injected_has_arrived_after_a_flush(void **state)
+{
+	unsigned char bytes[WEFT_BTL_INJECT_MAX + 1], got[WEFT_BTL_INJECT_MAX];
+	struct weft_btl_target target;
+
+	for (size_t i = 0; i < OPS; i++) {
+		memset(bytes, (int)i, sizeof(bytes));
+		target = at(i * WEFT_BTL_INJECT_MAX);
+		assert_int_equal(
+			BEGIN(weft_btl_put_inject(ctx, &target, bytes, WEFT_BTL_INJECT_MAX)), 0);
+	}
+	assert_int_equal(weft_btl_flush(ctx, peer), 0);
+	for (size_t i = 0; i < OPS; i++) {
+		memset(bytes, (int)i, sizeof(bytes));
+		assert_int_equal(get_now(i * WEFT_BTL_INJECT_MAX, got, sizeof(got)), 0);
+		assert_memory_equal(got, bytes, sizeof(got));
+	}
+	assert_int_equal(weft_btl_put_inject(ctx, &target, bytes, sizeof(bytes)), -FI_EMSGSIZE);
+}
+
+static void a_batch_begins_together(void **state)
+{
+	static uint64_t values[64], got[64];
+	struct weft_btl_op ops[64];
+	struct weft_btl_transfer transfers[64];
+	ssize_t n;
+
+	for (size_t kind = 0; kind < 2; kind++) {
+		for (size_t i = 0; i < 64; i++) {
+			values[i] = 1000 + i;
+			ops[i] = (struct weft_btl_op){ .done = weft_btl_flushed };
+			transfers[i] = (struct weft_btl_transfer){
+				.target = at(i * 16),
+				.buf = kind ? &got[i] : &values[i],
+				.len = 8,
+				.op = &ops[i],
+			};
+		}
+		for (size_t begun = 0; begun < 64; begun += (size_t)n) {
+			n = BEGIN((int)(kind ? weft_btl_get_batch : weft_btl_put_batch)(
+				ctx, &transfers[begun], 64 - begun));
+			assert_true(n > 0);
+		}
+		assert_int_equal(weft_btl_flush(ctx, peer), 0);
+		for (size_t i = 0; i < 64; i++)
+			assert_int_equal(ops[i].status, 0);
+	}
+	assert_memory_equal(got, values, sizeof(got));
+	transfers[1].target.handle =
+		"this is no handle, whatever it may look like to who reads it, "
+		"and as long as the largest one is, so that it may be read; "
+		"nothing of this is a checksum of anything, and more of that";
+	n = weft_btl_put_batch(ctx, transfers, 2);
+	assert_int_equal(n, 1);
+	weft_btl_flush(ctx, peer);
 }
 
 static void put_value(uint64_t offset, uint64_t value)
@@ -565,6 +627,55 @@ static void operations_on_a_dead_peer_end(void **state)
 	assert_int_equal(get_value(64), 7);
 }
 
+static uint64_t bytes_sent(void)
+{
+	struct weft_route routes[WEFT_ROUTES_MAX];
+	size_t count = WEFT_ROUTES_MAX;
+	uint64_t bytes = 0;
+
+	assert_int_equal(weft_btl_routes(ctx, routes, &count), 0);
+	for (size_t i = 0; i < count; i++)
+		bytes += routes[i].tx_bytes;
+	return bytes;
+}
+
+/*
+ * What has ended and was not polled is the program's again, and the context's successor knows
+ * nothing of it.
+ */
+static void a_context_that_closes_gives_operations_back(void **state)
+{
+	struct weft_btl_op *op = calloc(1, sizeof(*op)), *ended;
+	uint64_t value = 5;
+
+	assert_int_equal(BEGIN(weft_btl_put(ctx, &to, &value, sizeof(value), NULL, op)), 0);
+	assert_int_equal(weft_btl_ctx_close(ctx), 0);
+	memset(op, 0xff, sizeof(*op));
+	free(op);
+	assert_int_equal(weft_btl_ctx_open(btl, &ctx), 0);
+	assert_int_equal(weft_btl_poll(ctx, &ended, 1), 0);
+	assert_int_equal(get_value(0), 5);
+}
+
+static void routes_count_what_is_put(void **state)
+{
+	struct weft_route none;
+	size_t count = 0;
+	uint64_t before;
+	int ret;
+
+	assert_non_null(weft_btl_provider(btl));
+	ret = weft_btl_routes(ctx, &none, &count);
+	if (ret == -FI_ENOSYS)
+		skip(); /* not Weft's provider */
+	assert_int_equal(ret, -FI_ETOOSMALL);
+	assert_true(count > 0);
+	before = bytes_sent();
+	put_value(64, 7);
+	/* a request is longer than what it puts */
+	assert_in_range(bytes_sent() - before, sizeof(uint64_t), 512);
+}
+
 static void a_name_of_a_stranger_is_refused(void **state)
 {
 	struct weft_btl_peer *none = NULL;
@@ -581,6 +692,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_put_is_got),
 		cmocka_unit_test(nothing_is_put_and_got_of_no_bytes),
 		cmocka_unit_test(a_flush_waits_for_all),
+		cmocka_unit_test(what_is_injected_has_arrived_after_a_flush),
+		cmocka_unit_test(a_batch_begins_together),
 		cmocka_unit_test(atomics_update_and_fetch),
 		cmocka_unit_test(an_atomic_without_a_result_updates),
 		cmocka_unit_test(floats_are_added),
@@ -590,6 +703,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_second_context_reaches_the_same_memory),
 		cmocka_unit_test(threads_have_contexts_of_their_own),
 		cmocka_unit_test(operations_on_a_dead_peer_end),
+		cmocka_unit_test(a_context_that_closes_gives_operations_back),
+		cmocka_unit_test(routes_count_what_is_put),
 		cmocka_unit_test(a_name_of_a_stranger_is_refused),
 	};
 

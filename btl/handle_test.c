@@ -21,7 +21,8 @@ static struct btl_handle some_handle(uint32_t cnt)
 		.len = 12345,
 		.access = FI_REMOTE_READ | FI_REMOTE_WRITE,
 		.cnt = cnt,
-		.offset = 1,
+		.offset = 0x8001,
+		.mem = 0x1020304050607080,
 	};
 
 	for (uint32_t i = 0; i < cnt; i++)
@@ -56,14 +57,33 @@ static void a_handle_with_one_bit_changed_is_none(void **state)
 	assert_true(btl_handle_read(bytes, &read));
 }
 
+static void handles_of_other_memory_have_other_hashes(void **state)
+{
+	struct btl_handle handle = some_handle(2), other = handle;
+	unsigned char bytes[WEFT_BTL_HANDLE_MAX], same[WEFT_BTL_HANDLE_MAX];
+
+	btl_handle_write(&handle, bytes);
+	btl_handle_write(&other, same);
+	assert_int_equal(btl_handle_hash(bytes), btl_handle_hash(same));
+	for (uint64_t bit = 1; bit; bit <<= 1) {
+		other.mem = handle.mem ^ bit;
+		btl_handle_write(&other, same);
+		assert_int_not_equal(btl_handle_hash(bytes), btl_handle_hash(same));
+	}
+	other.mem = handle.mem;
+	other.addr = handle.addr + 4096;
+	btl_handle_write(&other, same);
+	assert_int_not_equal(btl_handle_hash(bytes), btl_handle_hash(same));
+}
+
 static size_t some_name(unsigned char *bytes)
 {
-	struct btl_name name = {
-		.id = 7,
-		.cnt = 2,
-		.devices = { { FI_ADDR_STR, 6, (const unsigned char *)"hello" },
-			     { FI_SOCKADDR_IN, 4, (const unsigned char *)"abc" } }
-	};
+	struct btl_name name = { .id = 7,
+				 .cnt = 2,
+				 .devices = { { FI_ADDR_STR, 6, (const unsigned char *)"hello",
+						0, NULL },
+					      { FI_SOCKADDR_IN, 4, (const unsigned char *)"abc",
+						3, (const unsigned char *)"xy" } } };
 
 	btl_name_write(&name, bytes);
 	return btl_name_len(&name);
@@ -83,6 +103,9 @@ static void a_name_arrives_as_it_left(void **state)
 		assert_int_equal(read.devices[0].format, FI_ADDR_STR);
 		assert_string_equal((const char *)read.devices[0].addr, "hello");
 		assert_int_equal(read.devices[1].len, 4);
+		assert_int_equal(read.devices[0].server_len, 0);
+		assert_int_equal(read.devices[1].server_len, 3);
+		assert_string_equal((const char *)read.devices[1].server, "xy");
 	}
 }
 
@@ -124,6 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_handle_arrives_as_it_left),
 		cmocka_unit_test(a_handle_with_one_bit_changed_is_none),
+		cmocka_unit_test(handles_of_other_memory_have_other_hashes),
 		cmocka_unit_test(a_name_arrives_as_it_left),
 		cmocka_unit_test(a_name_that_was_cut_or_changed_is_none),
 		cmocka_unit_test(garbage_is_no_name_and_no_handle),

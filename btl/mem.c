@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Registering memory. Any thread. */
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "ctx.h"
 #include "mem.h"
 
+/* Linux 5.14 and later; others say EINVAL. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /* How many keys are tried where the program chooses them and others have taken some. */
 #define KEY_TRIES 65536u
 
-/* Gives every page of a range memory, and changes nothing. */
-static void touch_pages(const struct iovec *range)
+/*
+ * Has the kernel give every page of a range memory, where it can: one that may not be written keeps
+ * what it has.
+ */
+static void populate(const struct iovec *range)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t end = (uintptr_t)range->iov_base + range->iov_len;
+	uintptr_t at = (uintptr_t)range->iov_base & ~(page - 1);
+	size_t len = (uintptr_t)range->iov_base + range->iov_len - at;
 
-	for (uintptr_t at = (uintptr_t)range->iov_base; at < end; at = (at | (page - 1)) + 1)
-		__atomic_fetch_or((char *)at, 0, __ATOMIC_RELAXED);
+	if (madvise((void *)at, len, MADV_POPULATE_WRITE))
+		madvise((void *)at, len, MADV_POPULATE_READ);
 }
 
 static uint64_t next_key(struct weft_btl *btl, const struct btl_device *device)
@@ -53,7 +65,7 @@ int btl_mr_open(struct weft_btl *btl, const struct btl_device *device,
 	int ret;
 
 	if (device->mr_mode & FI_MR_ALLOCATED)
-		touch_pages(range);
+		populate(range);
 	ret = reg(btl, device, domain, range, access, &mr);
 	if (ret)
 		return ret;
@@ -92,9 +104,12 @@ static int open_regions(struct weft_btl_mem *mem, const struct iovec *range, uin
 
 	for (uint32_t i = 0; i < btl->device_cnt; i++) {
 		struct btl_lane *lane = &btl->home->lanes[i];
-		int ret = btl_mr_open(btl, &btl->devices[i], lane->domain, lane->ep, range,
-				      access | FI_READ | FI_WRITE, &mem->mr[i]);
+		int ret;
 
+		if (!btl->devices[i].has_rma)
+			continue;
+		ret = btl_mr_open(btl, &btl->devices[i], lane->domain, lane->ep, range,
+				  access | BTL_LOCAL_ACCESS, &mem->mr[i]);
 		if (ret) {
 			close_regions(mem, i);
 			return ret;
@@ -106,11 +121,25 @@ static int open_regions(struct weft_btl_mem *mem, const struct iovec *range, uin
 	return 0;
 }
 
+static struct weft_btl_mem **mem_list(struct weft_btl *btl, uint64_t id)
+{
+	return &btl->mems[id % BTL_MEM_BINS];
+}
+
+const struct btl_handle *btl_mem_find_locked(const struct weft_btl *btl, uint64_t id)
+{
+	const struct weft_btl_mem *mem = btl->mems[id % BTL_MEM_BINS];
+
+	while (mem && mem->handle.mem != id)
+		mem = mem->next;
+	return mem ? &mem->handle : NULL;
+}
+
 int weft_btl_mem_open(struct weft_btl *btl, void *addr, size_t len, uint64_t access,
 		      struct weft_btl_mem **out)
 {
 	struct iovec range = { addr, len };
-	struct weft_btl_mem *mem;
+	struct weft_btl_mem *mem, **list;
 	int ret;
 
 	if (!btl || !out || !len || (uintptr_t)addr + (len - 1) < (uintptr_t)addr ||
@@ -127,16 +156,35 @@ int weft_btl_mem_open(struct weft_btl *btl, void *addr, size_t len, uint64_t acc
 		.access = access,
 		.cnt = btl->device_cnt,
 	};
-	ret = open_regions(mem, &range, access);
+	ret = btl_random(&mem->handle.mem);
+	if (!ret)
+		ret = open_regions(mem, &range, access);
 	if (ret) {
 		free(mem);
 		return ret;
 	}
 	pthread_mutex_lock(&btl->lock);
 	btl->mem_cnt++;
+	mem->serial = ++btl->mem_last;
+	list = mem_list(btl, mem->handle.mem);
+	mem->next = *list;
+	*list = mem;
 	pthread_mutex_unlock(&btl->lock);
 	*out = mem;
 	return 0;
+}
+
+/* Peers ask for it in vain from here on. */
+static void mem_unlist_locked(struct weft_btl_mem *mem)
+{
+	struct weft_btl_mem **at = mem_list(mem->btl, mem->handle.mem);
+
+	while (*at && *at != mem)
+		at = &(*at)->next;
+	if (*at)
+		*at = mem->next;
+	/* contexts give up what they keep of it themselves */
+	atomic_fetch_add_explicit(&mem->btl->mem_closes, 1, memory_order_relaxed);
 }
 
 int weft_btl_mem_close(struct weft_btl_mem *mem)
@@ -147,6 +195,9 @@ int weft_btl_mem_close(struct weft_btl_mem *mem)
 	if (!mem)
 		return -FI_EINVAL;
 	btl = mem->btl;
+	pthread_mutex_lock(&btl->lock);
+	mem_unlist_locked(mem);
+	pthread_mutex_unlock(&btl->lock);
 	ret = close_regions(mem, btl->device_cnt);
 	if (ret)
 		return ret;

@@ -4,11 +4,11 @@
 #include <string.h>
 #include "transport.h"
 
-/* Whether a device of @btl has addresses of the format of one of the peer's. */
+/* Whether a device of @btl can reach one of the peer's, by what their addresses look like. */
 static bool reaches(const struct weft_btl *btl, const struct btl_name *name)
 {
 	for (uint32_t i = 0; i < btl->device_cnt && i < name->cnt; i++)
-		if (btl->devices[i].info->addr_format == name->devices[i].format)
+		if (btl_name_device_fits(&btl->devices[i], &name->devices[i]))
 			return true;
 	return false;
 }

@@ -1,98 +1,99 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A counter that several processes share, and a ring in which each stores a value at the next one, by libweft-btl
- * alone: cc btl.c -lweft-btl. The processes find each other by memory that they share.
+ * Heat in a ring of cells that processes share, by libweft-btl alone:
+ *	cc btl.c $(pkg-config --cflags --libs weft-btl)
+ * Each process has some cells and a ghost at either end, a copy of the neighbour's last one, into
+ * which that neighbour puts it after each step. A counter of the first process, to which all add,
+ * tells when a step is over. The result has to be that of one process. together.h opens the
+ * transports.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <weft/btl.h>
+#include "together.h"
 
-#define PROCESSES 4
-#define ADDS	  1000
-#define CHECK(call)                                                             \
-	do {                                                                    \
-		int ret_ = (call);                                              \
-		if (ret_) {                                                     \
-			fprintf(stderr, "%s: %s\n", #call, fi_strerror(-ret_)); \
-			exit(1);                                                \
-		}                                                               \
-	} while (0)
+enum { PROCESSES = 4, CELLS = 8, STEPS = 100, ALL = PROCESSES * CELLS };
 
-struct process {
-	char name[WEFT_BTL_NAME_MAX], handle[WEFT_BTL_HANDLE_MAX];
-	size_t name_len;
-	uint64_t addr;
-};
+/*
+ * What the others write: a counter, and cells between two ghosts. A step reads one row and writes
+ * the other.
+ */
+static struct window {
+	uint64_t counter;
+	double rows[2][CELLS + 2];
+} window;
 
-static struct table {
-	struct process processes[PROCESSES];
-	int written, done;
-} * table;
-
-static void barrier(int *count)
+/*
+ * Waits for the operation that a call has begun.
+ * Returns whether the call has to be made again: the device is full.
+ */
+static int again(struct weft_btl_ctx *ctx, int ret)
 {
-	__atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(count, __ATOMIC_SEQ_CST) < PROCESSES)
-		usleep(100);
+	struct weft_btl_op *op;
+
+	while (!weft_btl_poll(ctx, &op, 1) && !ret)
+		;
+	together_check(ret == -FI_EAGAIN ? 0 : ret ? ret : op->status);
+	return ret;
 }
 
-static void run(int rank)
+/* Adds 1 to a counter, and returns when all have: when it is @wanted. */
+static void count_to(struct weft_btl_ctx *ctx, const struct weft_btl_target *to, uint64_t wanted)
 {
-	static uint64_t window[2]; /* the counter of rank 0; what the neighbour stores */
-	struct process *own = &table->processes[rank];
-	uint64_t one = 1, value = (uint64_t)rank;
-	struct weft_btl_op add = { 0 }, put = { 0 }, *ended;
-	struct weft_btl_target to[PROCESSES];
-	struct weft_btl_mem *mem;
-	struct weft_btl_ctx *ctx;
-	struct weft_btl *btl;
+	struct weft_btl_op op = { 0 };
 
-	CHECK(weft_btl_open(NULL, &btl));
-	CHECK(weft_btl_ctx_open(btl, &ctx));
-	CHECK(weft_btl_mem_open(btl, window, sizeof(window), FI_REMOTE_READ | FI_REMOTE_WRITE,
-				&mem));
-	own->name_len = sizeof(own->name);
-	CHECK(weft_btl_name(btl, own->name, &own->name_len));
-	weft_btl_mem_handle(mem, own->handle);
-	own->addr = (uintptr_t)window;
-	barrier(&table->written);
-
-	for (int i = 0; i < PROCESSES; i++) {
-		struct process *p = &table->processes[i];
-
-		to[i] = (struct weft_btl_target){ .handle = p->handle, .addr = p->addr };
-		CHECK(weft_btl_peer_open(btl, p->name, p->name_len, &to[i].peer));
-	}
-	for (int i = 0; i < ADDS; i++) {
-		CHECK(weft_btl_atomic(ctx, &to[0], FI_SUM, FI_UINT64, &one, &add));
-		while (!weft_btl_poll(ctx, &ended, 1))
+	for (uint64_t add = 1, seen = 0; seen < wanted; seen += add, add = 0)
+		while (again(ctx, weft_btl_fetch_atomic(ctx, to, FI_SUM, FI_UINT64, &add, &seen,
+							&op)))
 			;
+}
+
+/*
+ * Puts a cell at a ghost of another process, whose window is where the own one is: they were
+ * forked.
+ */
+static void put_ghost(struct weft_btl_ctx *ctx, struct weft_btl_target to, const double *edge,
+		      const double *ghost)
+{
+	struct weft_btl_op op = { 0 };
+
+	to.addr = (uintptr_t)ghost;
+	while (again(ctx, weft_btl_put(ctx, &to, edge, sizeof(*edge), NULL, &op)))
+		;
+}
+
+static void step(const double *from, double *row, int cells)
+{
+	for (int i = 1; i <= cells; i++)
+		row[i] = from[i] + (from[i - 1] - 2 * from[i] + from[i + 1]) / 4;
+}
+
+/*
+ * The steps of one process, and of all its cells by itself.
+ * Returns how many of its cells are wrong.
+ */
+static int heat(int rank, struct weft_btl_ctx *ctx, const struct weft_btl_target *to)
+{
+	double serial[2][ALL + 2] = { { [1] = 100, [ALL + 1] = 100 } };
+	int wrong = 0;
+
+	memcpy(window.rows[0], &serial[0][rank * CELLS], sizeof(window.rows[0]));
+	for (int i = 0; i < STEPS; i++) {
+		double *row = window.rows[(i + 1) % 2], *whole = serial[(i + 1) % 2];
+
+		step(window.rows[i % 2], row, CELLS);
+		put_ghost(ctx, to[(rank + PROCESSES - 1) % PROCESSES], &row[1], &row[CELLS + 1]);
+		put_ghost(ctx, to[(rank + 1) % PROCESSES], &row[CELLS], &row[0]);
+		count_to(ctx, &to[0], (uint64_t)(i + 1) * PROCESSES);
+		step(serial[i % 2], whole, ALL);
+		whole[0] = whole[ALL];
+		whole[ALL + 1] = whole[1];
 	}
-	to[(rank + 1) % PROCESSES].addr += sizeof(uint64_t);
-	CHECK(weft_btl_put(ctx, &to[(rank + 1) % PROCESSES], &value, sizeof(value), NULL, &put));
-	weft_btl_flush(ctx, NULL);
-	barrier(&table->done);
-	printf("rank %d: counter %lu, from the neighbour %lu\n", rank, window[0], window[1]);
-	for (int i = 0; i < PROCESSES; i++)
-		weft_btl_peer_close(to[i].peer);
-	CHECK(weft_btl_mem_close(mem));
-	CHECK(weft_btl_ctx_close(ctx));
-	CHECK(weft_btl_close(btl));
+	for (int i = 1; i <= CELLS; i++)
+		wrong += window.rows[STEPS % 2][i] != serial[STEPS % 2][rank * CELLS + i];
+	printf("rank %d: %d of %d cells are wrong after %d steps\n", rank, wrong, CELLS, STEPS);
+	return wrong;
 }
 
 int main(void)
 {
-	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		     -1, 0);
-	for (int rank = 0; rank < PROCESSES; rank++)
-		if (!fork()) {
-			run(rank);
-			exit(0);
-		}
-	for (int status = 0, failed = 0;; failed |= status)
-		if (wait(&status) < 0)
-			return failed ? 1 : 0;
+	return together_run(PROCESSES, &window, sizeof(window), heat);
 }

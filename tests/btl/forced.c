@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The transport's way to libfabric (btl/fabric.h), with a provider that wants memory registered as
- * FORCED_MR_MODE says (the bits of fi_mr(3), a number) with keys of FORCED_KEY_SIZE bytes, whatever Weft's wants.
- * What a mode requires and the transport has not done ends the process with a sentence. Weft's provider counts
- * addresses from the region's start; for FI_MR_VIRT_ADDR the region is all addresses.
+ * The transport's way to libfabric (fabric/fabric.h), with a provider that wants memory registered
+ * as FORCED_MR_MODE says (the bits of fi_mr(3), a number) with keys of FORCED_KEY_SIZE bytes,
+ * whatever Weft's wants; that injects at most FORCED_INJECT_SIZE bytes and sends FORCED_MSG_SIZE, brings
+ * FORCED_CQ_DATA_SIZE bytes of remote CQ data, and with FORCED_NO_ORDER keeps no order. What a mode requires and the
+ * transport has not done ends the process with a sentence, and so does what the provider lacks.
+ * Weft's provider counts addresses from the region's start; for FI_MR_VIRT_ADDR the region is all
+ * addresses.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,6 +21,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include "fabric.h"
+#include "forced.h"
 
 /* What a region of a domain is, until the provider has it. */
 struct forced_mr {
@@ -27,7 +31,7 @@ struct forced_mr {
 	struct fid_mr *real;
 	struct iovec range;
 	uint64_t access;
-	bool is_enabled, is_refreshed;
+	bool is_enabled, is_refreshed, is_stale;
 	struct forced_mr *next;
 };
 
@@ -40,6 +44,7 @@ static struct fi_ops_fabric real_fabric, forced_fabric_ops;
 static struct fi_ops real_ep, forced_ep;
 static struct fi_ops_rma real_rma, forced_rma;
 static struct fi_ops_atomic real_atomic, forced_atomic;
+static struct fi_ops_msg real_msg, forced_msg;
 
 static void __attribute__((noreturn)) wrong(const char *what)
 {
@@ -187,6 +192,32 @@ static int reg(struct fid *domain, const void *buf, size_t len, uint64_t access,
 	return 0;
 }
 
+static bool is_at(const struct forced_mr *mr, const void *addr, size_t len)
+{
+	uintptr_t at = (uintptr_t)mr->range.iov_base, start = (uintptr_t)addr;
+
+	return at < start + len && start < at + mr->range.iov_len;
+}
+
+size_t forced_region_cnt(const void *addr, size_t len)
+{
+	size_t cnt = 0;
+
+	pthread_mutex_lock(&lock);
+	for (const struct forced_mr *mr = regions; mr; mr = mr->next)
+		cnt += is_at(mr, addr, len);
+	pthread_mutex_unlock(&lock);
+	return cnt;
+}
+
+void forced_unmapped(const void *addr, size_t len)
+{
+	pthread_mutex_lock(&lock);
+	for (struct forced_mr *mr = regions; mr; mr = mr->next)
+		mr->is_stale |= is_at(mr, addr, len);
+	pthread_mutex_unlock(&lock);
+}
+
 /* The local side of an operation: it ends the process if the mode wants more than there is. */
 static void check_local(struct fid_ep *ep, const void *buf, size_t len, const void *desc)
 {
@@ -201,6 +232,8 @@ static void check_local(struct fid_ep *ep, const void *buf, size_t len, const vo
 	pthread_mutex_unlock(&lock);
 	if (!mr)
 		wrong("local memory has no descriptor, or not one of an open region");
+	if (mr->is_stale)
+		wrong("a descriptor is of pages that were there before");
 	if (!mr->real)
 		wrong("a descriptor is of a region that is not enabled");
 	if (at < (uintptr_t)mr->range.iov_base ||
@@ -224,9 +257,65 @@ static ssize_t forced_write(struct fid_ep *ep, const void *buf, size_t len, void
 	return real_rma.write(ep, buf, len, NULL, dest, addr, key, context);
 }
 
-static ssize_t forced_update(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
-			     fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype type,
-			     enum fi_op op, void *context)
+static void check_data(void)
+{
+	if (setting("FORCED_CQ_DATA_SIZE", 8) < 4)
+		wrong("there is no remote CQ data of 4 bytes");
+}
+
+static void check_inject(size_t len)
+{
+	if (len > setting("FORCED_INJECT_SIZE", SIZE_MAX))
+		wrong("more is injected than can be");
+}
+
+static ssize_t forced_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
+				void *context)
+{
+	check_data();
+	check_local(ep, buf, len, desc);
+	return real_rma.writedata(ep, buf, len, NULL, data, dest, addr, key, context);
+}
+
+static ssize_t forced_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct fi_msg_rma plain = *msg;
+
+	if (flags & FI_REMOTE_CQ_DATA)
+		check_data();
+	if (flags & FI_INJECT)
+		check_inject(msg->iov_count ? msg->msg_iov[0].iov_len : 0);
+	for (size_t i = 0; i < msg->iov_count && !(flags & FI_INJECT); i++)
+		check_local(ep, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len,
+			    msg->desc ? msg->desc[i] : NULL);
+	plain.desc = NULL;
+	return real_rma.writemsg(ep, &plain, flags);
+}
+
+static ssize_t forced_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			   fi_addr_t dest, void *context)
+{
+	check_local(ep, buf, len, desc);
+	return real_msg.send(ep, buf, len, NULL, dest, context);
+}
+
+static ssize_t forced_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+			   void *context)
+{
+	check_local(ep, buf, len, desc);
+	return real_msg.recv(ep, buf, len, NULL, src, context);
+}
+
+static ssize_t forced_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
+{
+	check_inject(len);
+	return real_msg.inject(ep, buf, len, dest);
+}
+
+static ssize_t forced_atomic_write(struct fid_ep *ep, const void *buf, size_t cnt, void *desc,
+				   fi_addr_t dest, uint64_t addr, uint64_t key,
+				   enum fi_datatype type, enum fi_op op, void *context)
 {
 	check_local(ep, buf, cnt, desc);
 	return real_atomic.write(ep, buf, cnt, NULL, dest, addr, key, type, op, context);
@@ -272,11 +361,18 @@ static void watch(struct fid_ep *ep)
 		real_rma = forced_rma = *ep->rma;
 		forced_rma.read = forced_read;
 		forced_rma.write = forced_write;
+		forced_rma.writedata = forced_writedata;
+		forced_rma.writemsg = forced_writemsg;
+		real_msg = forced_msg = *ep->msg;
+		forced_msg.send = forced_send;
+		forced_msg.recv = forced_recv;
+		forced_msg.inject = forced_inject;
 		real_atomic = forced_atomic = *ep->atomic;
-		forced_atomic.write = forced_update;
+		forced_atomic.write = forced_atomic_write;
 		forced_atomic.readwrite = forced_fetch;
 		forced_atomic.compwrite = forced_compare;
 	}
+	ep->msg = &forced_msg;
 	ep->rma = &forced_rma;
 	ep->atomic = &forced_atomic;
 }
@@ -328,36 +424,41 @@ static int open_domain(struct fid_fabric *fabric, struct fi_info *info,
 	return 0;
 }
 
-struct fi_info *btl_info_create(void)
+/* What the provider says of itself beside the mode */
+static void force_sizes(struct fi_info *info)
 {
-	return fi_allocinfo();
+	size_t inject = setting("FORCED_INJECT_SIZE", SIZE_MAX);
+	size_t data = setting("FORCED_CQ_DATA_SIZE", 8);
+
+	if (info->tx_attr->inject_size > inject)
+		info->tx_attr->inject_size = inject;
+	info->ep_attr->max_msg_size = setting("FORCED_MSG_SIZE", info->ep_attr->max_msg_size);
+	if (info->domain_attr->cq_data_size > data)
+		info->domain_attr->cq_data_size = data;
+	if (!setting("FORCED_NO_ORDER", 0))
+		return;
+	info->tx_attr->msg_order = info->rx_attr->msg_order = 0;
+	info->ep_attr->max_order_raw_size = 0;
+	info->ep_attr->max_order_war_size = 0;
+	info->ep_attr->max_order_waw_size = 0;
 }
 
-struct fi_info *btl_info_copy(const struct fi_info *info)
+int fabric_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		   const struct fi_info *hints, struct fi_info **list)
 {
-	return fi_dupinfo(info);
-}
-
-void btl_info_destroy(struct fi_info *info)
-{
-	if (info)
-		fi_freeinfo(info);
-}
-
-int btl_getinfo(const struct fi_info *hints, struct fi_info **list)
-{
-	int ret = fi_getinfo(BTL_API_VERSION, NULL, NULL, 0, hints, list);
+	int ret = fi_getinfo(version, node, service, flags, hints, list);
 
 	for (struct fi_info *info = ret ? NULL : *list; info; info = info->next) {
 		if (info->domain_attr->mr_mode)
 			wrong("Weft's provider wants a mode");
 		info->domain_attr->mr_mode = (int)setting("FORCED_MR_MODE", 0);
 		info->domain_attr->mr_key_size = setting("FORCED_KEY_SIZE", 8);
+		force_sizes(info);
 	}
 	return ret;
 }
 
-int btl_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric)
+int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric)
 {
 	int ret = fi_fabric(attr, fabric, NULL);
 
