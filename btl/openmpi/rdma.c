@@ -1,33 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registering, putting, getting, atomics, flushing. Called by Open MPI, on any of its threads.
+ * Registering, putting, getting, atomics. Called by Open MPI, on any of its threads.
  *
- * osc/rdma of Open MPI 4.1 names no endpoint, or no handle, for memory of its own process: the endpoint is this
- * process's then, and the memory is registered for the one operation. It also takes a result at once where it has
- * named no place for it, so that no operation here ends within its call.
+ * osc/rdma of Open MPI 4.1 names no endpoint, or no handle, for memory of its own process: the
+ * endpoint is this process's then, and the memory is registered for the one operation. It also
+ * takes a result at once where it has named no place for it, so that no operation here ends within
+ * its call.
  */
 #include "btl_weft.h"
 #include <stdlib.h>
 #include <string.h>
 #include "rdma/fi_errno.h"
 
-/* Ended operations that are taken at once. */
-#define ENDED_MAX 16
-
-/* Bytes of the largest value that is updated. */
+/* Bytes of the largest value of an atomic. */
 #define VALUE_LEN 8
-
-static struct btl_weft_module *module_of(mca_btl_base_module_t *base)
-{
-	return (struct btl_weft_module *)base;
-}
 
 static mca_btl_base_registration_handle_t *register_mem(mca_btl_base_module_t *base,
 							struct mca_btl_base_endpoint_t *endpoint,
 							void *addr, size_t len, uint32_t flags)
 {
 	mca_btl_base_registration_handle_t *handle = calloc(1, sizeof(*handle));
-	struct btl_weft_module *module = module_of(base);
+	struct btl_weft_module *module = btl_weft_module_of(base);
 	uint64_t access = 0;
 
 	if (flags & (MCA_BTL_REG_FLAG_REMOTE_READ | MCA_BTL_REG_FLAG_REMOTE_ATOMIC))
@@ -62,7 +55,7 @@ int btl_weft_deregister(struct btl_weft_module *module,
 static int deregister_mem(mca_btl_base_module_t *base,
 			  mca_btl_base_registration_handle_t *handle)
 {
-	struct btl_weft_module *module = module_of(base);
+	struct btl_weft_module *module = btl_weft_module_of(base);
 	int ret;
 
 	OPAL_THREAD_LOCK(&module->lock);
@@ -73,7 +66,7 @@ static int deregister_mem(mca_btl_base_module_t *base,
 
 /*
  * struct request - an operation as Open MPI asks for it
- * @begin: begins it, with the context held
+ * @begin: begins it, with the module's lock held
  * @own:   a registration of the target for this operation alone, or NULL
  */
 struct request {
@@ -91,6 +84,18 @@ struct request {
 	mca_btl_base_registration_handle_t *own;
 	mca_btl_base_rdma_completion_fn_t cbfunc;
 	void *cbcontext, *cbdata;
+};
+
+/*
+ * struct btl_weft_rdma - an operation under way
+ * @next:   in the module's list of free ones
+ * @handle: the target's; the caller's may change before the device takes the operation
+ */
+struct btl_weft_rdma {
+	struct btl_weft_op op;
+	struct btl_weft_rdma *next;
+	struct request r;
+	unsigned char handle[WEFT_BTL_HANDLE_MAX];
 };
 
 static struct weft_btl_mem *local_mem(const struct request *r)
@@ -124,51 +129,85 @@ static int begin_cswap(struct weft_btl_ctx *ctx, const struct request *r,
 				     r->local_address, op);
 }
 
-static struct btl_weft_op *op_take(struct btl_weft_module *module)
+static int begin(struct btl_weft_module *module, struct btl_weft_op *op)
 {
-	struct btl_weft_op *op = module->free;
-
-	if (!op)
-		return calloc(1, sizeof(*op));
-	module->free = op->next;
-	return op;
-}
-
-static void op_give(struct btl_weft_module *module, struct btl_weft_op *op)
-{
-	op->next = module->free;
-	module->free = op;
-}
-
-static int begin_locked(struct btl_weft_module *module, const struct request *r)
-{
+	struct btl_weft_rdma *rdma = (struct btl_weft_rdma *)op;
 	struct weft_btl_target to = {
-		.peer = r->endpoint ? r->endpoint->peer : module->self.peer,
-		.handle = r->remote_handle->bytes,
-		.addr = r->remote_address,
+		.peer = op->endpoint->peer,
+		.handle = rdma->handle,
+		.addr = rdma->r.remote_address,
 	};
-	struct btl_weft_op *op = op_take(module);
+
+	return rdma->r.begin(module->ctx, &rdma->r, &to, &op->op);
+}
+
+static void give(struct btl_weft_module *module, struct btl_weft_op *op)
+{
+	struct btl_weft_rdma *rdma = (struct btl_weft_rdma *)op;
+
+	rdma->next = module->rdma;
+	module->rdma = rdma;
+}
+
+static void destroy(struct btl_weft_op *op)
+{
+	free(op);
+}
+
+static void end(struct btl_weft_module *module, struct btl_weft_op *op)
+{
+	struct btl_weft_rdma *rdma = (struct btl_weft_rdma *)op;
+	int status = btl_weft_error(op->op.status);
+	struct request r = rdma->r;
+
+	OPAL_THREAD_LOCK(&module->lock);
+	btl_weft_give_locked(module, op);
+	if (r.own)
+		btl_weft_deregister(module, r.own);
+	OPAL_THREAD_UNLOCK(&module->lock);
+	if (r.cbfunc)
+		r.cbfunc(&module->super, r.endpoint, r.local_address, r.local_handle,
+			 r.cbcontext, r.cbdata, status);
+}
+
+static struct btl_weft_rdma *take_locked(struct btl_weft_module *module)
+{
+	struct btl_weft_rdma *rdma = module->rdma;
+
+	if (!rdma) {
+		rdma = calloc(1, sizeof(*rdma));
+		if (rdma) {
+			rdma->op.begin = begin;
+			rdma->op.end = end;
+			rdma->op.give = give;
+			rdma->op.destroy = destroy;
+			btl_weft_add_locked(module, &rdma->op);
+		}
+		return rdma;
+	}
+	module->rdma = rdma->next;
+	return rdma;
+}
+
+static int start_locked(struct btl_weft_module *module, const struct request *r)
+{
+	struct btl_weft_rdma *rdma = take_locked(module);
 	int ret;
 
-	if (!op)
+	if (!rdma)
 		return -FI_ENOMEM;
-	op->op.done = NULL;
-	op->own = r->own;
-	op->endpoint = r->endpoint;
-	op->local_address = r->local_address;
-	op->local_handle = r->local_handle;
-	op->cbfunc = r->cbfunc;
-	op->cbcontext = r->cbcontext;
-	op->cbdata = r->cbdata;
-	ret = r->begin(module->ctx, r, &to, &op->op);
+	rdma->op.endpoint = r->endpoint ? r->endpoint : &module->self;
+	rdma->r = *r;
+	memcpy(rdma->handle, r->remote_handle->bytes, sizeof(rdma->handle));
+	ret = btl_weft_begin_locked(module, &rdma->op);
 	if (ret)
-		op_give(module, op);
+		btl_weft_give_locked(module, &rdma->op);
 	return ret;
 }
 
-static int begin(mca_btl_base_module_t *base, struct request *r)
+static int start(mca_btl_base_module_t *base, struct request *r)
 {
-	struct btl_weft_module *module = module_of(base);
+	struct btl_weft_module *module = btl_weft_module_of(base);
 	int ret;
 
 	if (!r->remote_handle) {
@@ -180,39 +219,13 @@ static int begin(mca_btl_base_module_t *base, struct request *r)
 		r->remote_handle = r->own;
 	}
 	OPAL_THREAD_LOCK(&module->lock);
-	ret = begin_locked(module, r);
+	ret = start_locked(module, r);
 	OPAL_THREAD_UNLOCK(&module->lock);
 	if (ret && r->own)
 		deregister_mem(base, r->own);
 	if (ret == -FI_EAGAIN)
 		btl_weft_progress();
 	return btl_weft_error(ret);
-}
-
-int btl_weft_progress(void)
-{
-	struct btl_weft_module *module = mca_btl_weft_component.module;
-	struct weft_btl_op *ended[ENDED_MAX];
-	size_t cnt;
-
-	if (!module)
-		return 0;
-	OPAL_THREAD_LOCK(&module->lock);
-	cnt = weft_btl_poll(module->ctx, ended, ENDED_MAX);
-	OPAL_THREAD_UNLOCK(&module->lock);
-	for (size_t i = 0; i < cnt; i++) {
-		struct btl_weft_op op = *(struct btl_weft_op *)ended[i];
-
-		OPAL_THREAD_LOCK(&module->lock);
-		op_give(module, (struct btl_weft_op *)ended[i]);
-		OPAL_THREAD_UNLOCK(&module->lock);
-		if (op.own)
-			deregister_mem(&module->super, op.own);
-		if (op.cbfunc)
-			op.cbfunc(&module->super, op.endpoint, op.local_address, op.local_handle,
-				  op.cbcontext, op.cbdata, btl_weft_error(op.op.status));
-	}
-	return (int)cnt;
 }
 
 static int put(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_t *endpoint,
@@ -222,12 +235,18 @@ static int put(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_t *endp
 	       int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext,
 	       void *cbdata)
 {
-	struct request r = { begin_put,	      endpoint,		remote_address,
-			     remote_handle,   local_address,	local_handle,
-			     .len = len,      .cbfunc = cbfunc, .cbcontext = cbcontext,
+	struct request r = { .begin = begin_put,
+			     .endpoint = endpoint,
+			     .remote_address = remote_address,
+			     .remote_handle = remote_handle,
+			     .local_address = local_address,
+			     .local_handle = local_handle,
+			     .len = len,
+			     .cbfunc = cbfunc,
+			     .cbcontext = cbcontext,
 			     .cbdata = cbdata };
 
-	return begin(base, &r);
+	return start(base, &r);
 }
 
 static int get(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_t *endpoint,
@@ -237,35 +256,45 @@ static int get(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_t *endp
 	       int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext,
 	       void *cbdata)
 {
-	struct request r = { begin_get,	      endpoint,		remote_address,
-			     remote_handle,   local_address,	local_handle,
-			     .len = len,      .cbfunc = cbfunc, .cbcontext = cbcontext,
+	struct request r = { .begin = begin_get,
+			     .endpoint = endpoint,
+			     .remote_address = remote_address,
+			     .remote_handle = remote_handle,
+			     .local_address = local_address,
+			     .local_handle = local_handle,
+			     .len = len,
+			     .cbfunc = cbfunc,
+			     .cbcontext = cbcontext,
 			     .cbdata = cbdata };
 
-	return begin(base, &r);
+	return start(base, &r);
 }
+
+/* Open MPI's atomics: what it calls them, OFI's word, and how a module says that it has one. */
+static const struct {
+	mca_btl_base_atomic_op_t op; /* 0: compare and swap, which has a call of its own */
+	enum fi_op fi_op;
+	uint32_t flag;
+} atomics[] = {
+	{ MCA_BTL_ATOMIC_ADD, FI_SUM, MCA_BTL_ATOMIC_SUPPORTS_ADD },
+	{ MCA_BTL_ATOMIC_AND, FI_BAND, MCA_BTL_ATOMIC_SUPPORTS_AND },
+	{ MCA_BTL_ATOMIC_OR, FI_BOR, MCA_BTL_ATOMIC_SUPPORTS_OR },
+	{ MCA_BTL_ATOMIC_XOR, FI_BXOR, MCA_BTL_ATOMIC_SUPPORTS_XOR },
+	{ MCA_BTL_ATOMIC_SWAP, FI_ATOMIC_WRITE, MCA_BTL_ATOMIC_SUPPORTS_SWAP },
+	{ MCA_BTL_ATOMIC_MIN, FI_MIN, MCA_BTL_ATOMIC_SUPPORTS_MIN },
+	{ MCA_BTL_ATOMIC_MAX, FI_MAX, MCA_BTL_ATOMIC_SUPPORTS_MAX },
+	{ 0, FI_CSWAP, MCA_BTL_ATOMIC_SUPPORTS_CSWAP },
+};
+
+#define ATOMICS (sizeof(atomics) / sizeof(atomics[0]))
 
 /* OFI's word for an operation of Open MPI's; -1: there is none. */
 static int fi_op_of(mca_btl_base_atomic_op_t op)
 {
-	switch (op) {
-	case MCA_BTL_ATOMIC_ADD:
-		return FI_SUM;
-	case MCA_BTL_ATOMIC_AND:
-		return FI_BAND;
-	case MCA_BTL_ATOMIC_OR:
-		return FI_BOR;
-	case MCA_BTL_ATOMIC_XOR:
-		return FI_BXOR;
-	case MCA_BTL_ATOMIC_SWAP:
-		return FI_ATOMIC_WRITE;
-	case MCA_BTL_ATOMIC_MIN:
-		return FI_MIN;
-	case MCA_BTL_ATOMIC_MAX:
-		return FI_MAX;
-	default:
-		return -1;
-	}
+	for (size_t i = 0; i < ATOMICS; i++)
+		if (op && atomics[i].op == op)
+			return (int)atomics[i].fi_op;
+	return -1;
 }
 
 /* Open MPI's integers have signs, which only minimum and maximum see. */
@@ -278,8 +307,8 @@ static enum fi_datatype type_of(int flags)
 	return narrow ? FI_INT32 : FI_INT64;
 }
 
-static int update(mca_btl_base_module_t *base, struct request *r, mca_btl_base_atomic_op_t op,
-		  int flags)
+static int atomic_start(mca_btl_base_module_t *base, struct request *r,
+			mca_btl_base_atomic_op_t op, int flags)
 {
 	int fi_op = fi_op_of(op);
 
@@ -288,7 +317,7 @@ static int update(mca_btl_base_module_t *base, struct request *r, mca_btl_base_a
 	r->begin = begin_atomic;
 	r->fi_op = (enum fi_op)fi_op;
 	r->type = type_of(flags);
-	return begin(base, r);
+	return start(base, r);
 }
 
 static int atomic_op(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_t *endpoint,
@@ -304,7 +333,7 @@ static int atomic_op(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_t
 			     .cbcontext = cbcontext,
 			     .cbdata = cbdata };
 
-	return update(base, &r, op, flags);
+	return atomic_start(base, &r, op, flags);
 }
 
 static int atomic_fop(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_t *endpoint,
@@ -324,7 +353,7 @@ static int atomic_fop(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_
 			     .cbcontext = cbcontext,
 			     .cbdata = cbdata };
 
-	return update(base, &r, op, flags);
+	return atomic_start(base, &r, op, flags);
 }
 
 static int atomic_cswap(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_t *endpoint,
@@ -347,30 +376,17 @@ static int atomic_cswap(mca_btl_base_module_t *base, struct mca_btl_base_endpoin
 			     .cbcontext = cbcontext,
 			     .cbdata = cbdata };
 
-	return begin(base, &r);
+	return start(base, &r);
 }
 
 /* What a module can do with all its types; 32 bits and 64. */
 static uint32_t atomic_flags(const struct weft_btl *btl)
 {
-	static const struct {
-		enum fi_op fi_op;
-		uint32_t flag;
-	} ops[] = {
-		{ FI_SUM, MCA_BTL_ATOMIC_SUPPORTS_ADD },
-		{ FI_BAND, MCA_BTL_ATOMIC_SUPPORTS_AND },
-		{ FI_BOR, MCA_BTL_ATOMIC_SUPPORTS_OR },
-		{ FI_BXOR, MCA_BTL_ATOMIC_SUPPORTS_XOR },
-		{ FI_ATOMIC_WRITE, MCA_BTL_ATOMIC_SUPPORTS_SWAP },
-		{ FI_MIN, MCA_BTL_ATOMIC_SUPPORTS_MIN },
-		{ FI_MAX, MCA_BTL_ATOMIC_SUPPORTS_MAX },
-		{ FI_CSWAP, MCA_BTL_ATOMIC_SUPPORTS_CSWAP },
-	};
-	uint32_t flags = 0;
+	uint32_t flags = MCA_BTL_ATOMIC_SUPPORTS_GLOB;
 
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		if (weft_btl_has_atomic(btl, ops[i].fi_op, FI_INT64))
-			flags |= ops[i].flag;
+	for (size_t i = 0; i < ATOMICS; i++)
+		if (weft_btl_has_atomic(btl, atomics[i].fi_op, FI_INT64))
+			flags |= atomics[i].flag;
 	if (weft_btl_has_atomic(btl, FI_SUM, FI_INT32) &&
 	    weft_btl_has_atomic(btl, FI_CSWAP, FI_INT32))
 		flags |= MCA_BTL_ATOMIC_SUPPORTS_32BIT;
@@ -378,30 +394,30 @@ static uint32_t atomic_flags(const struct weft_btl *btl)
 	    weft_btl_has_atomic(btl, FI_MIN, FI_DOUBLE) &&
 	    weft_btl_has_atomic(btl, FI_MAX, FI_DOUBLE))
 		flags |= MCA_BTL_ATOMIC_SUPPORTS_FLOAT;
-	return flags | MCA_BTL_ATOMIC_SUPPORTS_GLOB;
+	return flags;
 }
 
-static int flush(mca_btl_base_module_t *base, struct mca_btl_base_endpoint_t *endpoint)
+void btl_weft_rdma_open(struct btl_weft_module *module)
 {
-	struct btl_weft_module *module = module_of(base);
-	struct weft_btl_peer *peer = endpoint ? endpoint->peer : NULL;
+	mca_btl_base_module_t *m = &module->super;
 
-	OPAL_THREAD_LOCK(&module->lock);
-	weft_btl_flush(module->ctx, peer);
-	OPAL_THREAD_UNLOCK(&module->lock);
-	/* and the callbacks of what it has waited for */
-	while (btl_weft_progress())
-		;
-	return OPAL_SUCCESS;
+	m->btl_atomic_flags = atomic_flags(module->btl);
+	if (m->btl_flags & MCA_BTL_FLAGS_RDMA)
+		m->btl_flags |= BTL_WEFT_FLAGS_DONE;
 }
 
-void btl_weft_rdma(mca_btl_base_module_t *m)
+void btl_weft_rdma_describe(mca_btl_base_module_t *m)
 {
-	const struct weft_btl *btl = module_of(m)->btl;
-
-	m->btl_flags = MCA_BTL_FLAGS_RDMA | MCA_BTL_FLAGS_ATOMIC_OPS |
-		       MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH;
-	m->btl_atomic_flags = atomic_flags(btl);
+	m->btl_flags |= MCA_BTL_FLAGS_RDMA | MCA_BTL_FLAGS_ATOMIC_OPS |
+			MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH;
+	m->btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_32BIT | MCA_BTL_ATOMIC_SUPPORTS_FLOAT |
+			      MCA_BTL_ATOMIC_SUPPORTS_GLOB;
+	for (size_t i = 0; i < ATOMICS; i++)
+		m->btl_atomic_flags |= atomics[i].flag;
+	m->btl_registration_handle_size = WEFT_BTL_HANDLE_MAX;
+	m->btl_get_limit = m->btl_put_limit = SIZE_MAX;
+	m->btl_get_local_registration_threshold = SIZE_MAX;
+	m->btl_put_local_registration_threshold = SIZE_MAX;
 	m->btl_put = put;
 	m->btl_get = get;
 	m->btl_atomic_op = atomic_op;
@@ -409,5 +425,5 @@ void btl_weft_rdma(mca_btl_base_module_t *m)
 	m->btl_atomic_cswap = atomic_cswap;
 	m->btl_register_mem = register_mem;
 	m->btl_deregister_mem = deregister_mem;
-	m->btl_flush = flush;
+	m->btl_flush = btl_weft_flush;
 }

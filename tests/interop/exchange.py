@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """exchange - a rank of a program that sends in every way MPI has, and checks each byte
 
-usage: mpirun ... exchange.py [SEED]
+usage: mpirun ... exchange.py [SEED [ob1]]
 
 Every size around the steps where a transport changes its protocol, each mode of
 sending, wildcards, probes, many unexpected messages, persistent requests, datatypes
 with gaps, and each collective against its result computed from the ranks alone.
 The first difference aborts all ranks with its text.
+
+With ob1, no long message is received with less room than it needs: that layer of Open MPI 4.1
+gets it whole, over its own transports too, and overwrites what is behind.
 """
 import random
 import sys
+import threading
 import traceback
 
 sys.dont_write_bytecode = True
@@ -100,9 +104,9 @@ def probes():
         raise AssertionError('a probe found a message that nobody sent')
 
 
-def truncation_is_an_error():
+def truncation_is_an_error(counts):
     WORLD.Set_errhandler(MPI.ERRORS_RETURN)
-    for count in (100, 200000):
+    for count in counts:
         sent = WORLD.Isend(pattern(RANK, 4, count), NEXT, 4)
         into = numpy.full(count, 0xEE, 'u1')
         try:
@@ -219,13 +223,64 @@ def everyone_at_once(seed):
         same(into, pattern(source, tag, count), f'message {tag} of {count}')
 
 
-def main(seed='1'):
+def from_both_sides():
+    """Many messages of each size around a step, sent by all at once before anything is received."""
+    for step in (1 << 12, 1 << 13, 1 << 14, 1 << 16):
+        for count in range(step - 72, step + 9, 8):
+            near = {NEXT, LAST}
+            sends = [WORLD.Isend(pattern(RANK, turn, count), peer, turn)
+                     for turn in range(16) for peer in near]
+            into = numpy.empty((16, len(near), count), 'u1')
+            receives = [WORLD.Irecv(into[turn, at], peer, turn)
+                        for turn in reversed(range(16)) for at, peer in enumerate(near)]
+            MPI.Request.Waitall(receives + sends)
+            for turn in range(16):
+                for at, peer in enumerate(near):
+                    same(into[turn, at], pattern(peer, turn, count), f'{count} from {peer}')
+
+
+def from_threads():
+    """Threads of all ranks that send to each other at once, by a communicator each."""
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        return
+    failures = []
+
+    def talk(comm, seed):
+        rng = random.Random(seed)
+        try:
+            for tag in range(150):
+                count = rng.choice(SIZES[:-3])
+                into = numpy.empty(count, 'u1')
+                sent = comm.Isend(pattern(RANK, tag, count), NEXT, tag)
+                comm.Recv(into, rng.choice((LAST, MPI.ANY_SOURCE)), tag)
+                sent.Wait()
+                same(into, pattern(LAST, tag, count), f'{count} bytes to a thread')
+        except Exception:
+            failures.append(traceback.format_exc())
+
+    comms = [WORLD.Dup() for _ in range(3)]
+    threads = [threading.Thread(target=talk, args=(comm, seed))
+               for seed, comm in enumerate(comms)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise AssertionError('\n'.join(failures))
+    for comm in comms:
+        comm.Free()
+
+
+def main(seed='1', pml=''):
     def random_traffic():
         everyone_at_once(int(seed))
 
+    def truncation():
+        truncation_is_an_error((100,) if pml == 'ob1' else (100, 200000))
+
     steps = (every_size_and_mode, order_of_one_sender, unexpected_do_not_block, probes,
-             truncation_is_an_error, cancelled_receive, to_oneself, persistent, gaps,
-             collectives, random_traffic)
+             truncation, cancelled_receive, to_oneself, persistent, gaps,
+             collectives, random_traffic, from_both_sides, from_threads)
     for step in steps:
         try:
             step()

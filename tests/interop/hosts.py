@@ -255,6 +255,19 @@ class Hosts:
             self._in_net(name, 'ip', 'link', 'set', 'eth0', 'up')
             self._in_net(name, 'ip', 'route', 'add', 'default', 'dev', 'eth0')
 
+    def add_link(self, device, network):
+        """Join two hosts by another veth pair: they are NETWORK.1 and NETWORK.2 at DEVICE."""
+        first, other = self.names
+        self._in_net(first, 'ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', device,
+                     'netns', str(self.hosts[other].init))
+        for number, name in enumerate(self.names, 1):
+            self._in_net(name, 'ip', 'addr', 'add', f'{network}.{number}/24', 'dev', device)
+            self.set_link(name, device, True)
+
+    def set_link(self, name, device, works):
+        """Set the end of a wire at a host up or down."""
+        self._in_net(name, 'ip', 'link', 'set', device, 'up' if works else 'down')
+
     # Logins: host-login, which mpirun runs in place of ssh, can't see the other
     # hosts from inside its own; it asks here, through a socket in the file system.
 

@@ -24,16 +24,26 @@ def over_btl_ofi(provider):
             '--mca', 'btl_ofi_provider_include', provider)
 
 
-# One-sided operations by osc/rdma over the component of BUILD; messages by mtl/ofi, which wants a provider
-# that reaches other hosts.
-def over_btl_weft(build, provider):
+def btl_weft(build, provider, btls='self,weft'):
+    """The component of BUILD, found, and one-sided operations by osc/rdma over it."""
     folder = pathlib.Path(build).resolve() / 'btl' / 'openmpi'
     places = [str(folder), *map(str, sorted(pathlib.Path('/usr/lib').glob('*/openmpi/lib/openmpi3')))]
+    return ('--mca', 'mca_base_component_path', ':'.join(places),
+            '--mca', 'osc', 'rdma', '--mca', 'btl', btls,
+            '--mca', 'btl_weft_provider', provider)
+
+
+# One-sided operations by the component; messages by mtl/ofi, which wants a provider that reaches
+# other hosts.
+def over_btl_weft(build, provider, btls='self,weft'):
     messages = 'link' if provider == 'shm' else provider
     return (*OVER_LIBFABRIC, '--mca', 'mtl_ofi_provider_include', messages,
-            '--mca', 'mca_base_component_path', ':'.join(places),
-            '--mca', 'osc', 'rdma', '--mca', 'btl', 'self,weft',
-            '--mca', 'btl_weft_provider', provider)
+            *btl_weft(build, provider, btls))
+
+
+# Messages by the component too.
+def over_ob1(build, provider):
+    return ('--mca', 'pml', 'ob1', *btl_weft(build, provider))
 
 
 # More ranks than cores, and hosts that share them: nothing that bears on the transport.
@@ -67,6 +77,13 @@ def btl_env(build):
     env = weft_env(build)
     return {**env, 'LD_LIBRARY_PATH':
             f"{env['LD_LIBRARY_PATH']}:{pathlib.Path(build).resolve() / 'btl'}"}
+
+
+def stock_btl_env(build):
+    """The libfabric of the distribution, and libweft-btl.so over it; None where there is none."""
+    stock = sorted(pathlib.Path('/usr/lib').glob('*/libfabric.so.1'))
+    return stock and {'LD_LIBRARY_PATH':
+                      f"{stock[0].parent}:{pathlib.Path(build).resolve() / 'btl'}"}
 
 
 def mem_env(build):
@@ -131,11 +148,11 @@ def parse_routes(text):
     return routes
 
 
-def mpirun(hosts, layout, program, timeout, options=OVER_LIBFABRIC, shared_cores=True):
-    """Run a program's ranks by layout; mpirun itself runs on the first host."""
+def mpirun(hosts, layout, program, timeout, options=OVER_LIBFABRIC, shared_cores=True, by=()):
+    """Run a program's ranks by layout; mpirun itself runs on the first host, started by `by`."""
     ranks = parse_layout(layout)
     first = next(iter(ranks))
-    command = ['mpirun', *options, *(ON_SHARED_CORES if shared_cores else ()),
+    command = [*map(str, by), 'mpirun', *options, *(ON_SHARED_CORES if shared_cores else ()),
                '--host', layout, '-np', str(sum(ranks.values())), *map(str, program)]
     result = hosts[first].run(command, timeout, cwd=hosts[first].tmp)
     return Job(command, result, parse_routes(result.stderr))

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """mpi4py_suite - a rank of mpi4py's own tests
 
-usage: mpirun ... mpi4py_suite.py TESTS all|messages|btl_ofi
+usage: mpirun ... mpi4py_suite.py TESTS all|messages|btl_ofi|ob1
 
 TESTS is the folder test/ of mpi4py's sources; with messages, those of one-sided operations
-do not run, with btl_ofi only those. Prints one line for each rank at the end; the first
+do not run, with btl_ofi only those; with ob1 all run, by that layer of Open MPI. Prints one line for each rank at the end; the first
 failure aborts all ranks, since the others would wait for this one for ever.
 """
 import pathlib
@@ -34,6 +34,9 @@ LEFT_OUT = re.compile(r'\.test(Neighbor)?AlltoallwBottom$|'
 LEFT_OUT_OF_BTL_OFI = re.compile(
     r'^test_rma(_nb)?\.\w+\.test(CompareAndSwap|R?(Get)?Accumulate|FetchAndOp)$')
 
+# By ob1 only what takes long and is the same over each transport: shared libraries are built.
+LEFT_OUT_OF_OB1 = re.compile(r'^test_util_dtlib\.')
+
 
 def cases_of(suite):
     """Every single test case of a nested suite."""
@@ -49,7 +52,7 @@ def main(folder, which):
     names = sorted(path.stem for path in pathlib.Path(folder).glob('test_*.py')
                    if which != ('messages' if re.match('test_(rma|win)', path.stem)
                                 else 'btl_ofi'))
-    unfit = LEFT_OUT_OF_BTL_OFI if which == 'btl_ofi' else LEFT_OUT
+    unfit = {'btl_ofi': LEFT_OUT_OF_BTL_OFI, 'ob1': LEFT_OUT_OF_OB1}.get(which, LEFT_OUT)
 
     # Another thing that mtl/ofi can't do: it never acknowledges a synchronous send that
     # a matched probe found, which is how mpi4py receives objects unless told otherwise.

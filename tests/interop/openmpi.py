@@ -17,6 +17,8 @@ import mpi
 from hosts import HERE, Hosts, clean_env, run_bounded
 
 MESSAGES = 500
+# s, of operations on a process that has died
+TIMEOUT = 3
 LENGTH = 1009
 
 
@@ -58,13 +60,14 @@ def exchange(build, layout, mem=None):
     print(job.result.stdout, job.routes_text())
 
 
-def windows(build, layout, provider, env=None, options=None):
+def windows(build, layout, provider, env=None, options=None, btl='ofi'):
     """One-sided operations of every kind, each byte checked (windows.py)."""
     options = options or mpi.over_btl_ofi(provider)
-    job = run_on_weft(build, layout, [HERE / 'windows.py'], 100, options, env=env,
+    job = run_on_weft(build, layout, [HERE / 'windows.py', 1, btl], 100, options, env=env,
                       one_sided=True)
     mpi.check_routes(job, layout, self_sends=',' in layout, provider=provider)
-    moved = sum(route.tx_bytes for route in job.routes.values())
+    # Who begins a put has sent it, and who begins a get received it, whatever the target counts.
+    moved = sum(route.tx_bytes + route.rx_bytes for route in job.routes.values())
     least = 6 * (4 << 20) * sum(mpi.parse_layout(layout).values())
     if moved < least:
         raise mpi.Failed(f'{least} bytes expected, {moved} went over Weft:\n'
@@ -74,7 +77,66 @@ def windows(build, layout, provider, env=None, options=None):
 
 def transport(build, layout, provider):
     """The same by the component btl/weft."""
-    windows(build, layout, provider, mpi.btl_env(build), mpi.over_btl_weft(build, provider))
+    windows(build, layout, provider, mpi.btl_env(build), mpi.over_btl_weft(build, provider),
+            'weft')
+
+
+def beside_vader(build, layout, provider):
+    """The same where Open MPI has its own shared memory too: all ranks take one of the two."""
+    windows(build, layout, provider, mpi.btl_env(build),
+            mpi.over_btl_weft(build, provider, 'self,vader,weft'), 'weft')
+
+
+def ob1(build, layout, provider):
+    """pml/ob1 by the component btl/weft: NetPIPE, then every way of sending (exchange.py)."""
+    programs = [[HERE / 'exchange.py', 1, 'ob1']]
+    if sum(mpi.parse_layout(layout).values()) == 2:
+        programs.insert(0, ['NPopenmpi', '-i', '-u', '200000'])
+    for program in programs:
+        job = run_on_weft(build, layout, program, 100, mpi.over_ob1(build, provider),
+                          truncates=True, env=mpi.btl_env(build), one_sided=True)
+        # What a rank sends to itself is btl/self's.
+        mpi.check_routes(job, layout, provider=provider)
+        print(job.result.stdout, job.routes_text())
+
+
+def removed(build, layout, provider, words=''):
+    """A rank is killed while another has operations on it, and is removed there (removed.c).
+
+    words: what the program takes, and `stock` for the distribution's libfabric
+    """
+    words = words.split()
+    env = mpi.btl_env(build)
+    if 'stock' in words:
+        words.remove('stock')
+        env = mpi.stock_btl_env(build)
+    if not env:
+        print('skip: there is no libfabric.so.1 beside this one')
+        sys.exit(mpi.SKIP)
+    program = [pathlib.Path(build).resolve() / 'tests' / 'interop' / 'removed', TIMEOUT, *words]
+    options = ('--enable-recovery', '--mca', 'btl_weft_timeout', str(TIMEOUT),
+               *mpi.over_ob1(build, provider))
+    with Hosts(['a'], {'a': env}) as hosts:
+        job = mpi.mpirun(hosts, layout, program, 100, options)
+    print(job.result.text)
+    if 'each was told of once' not in job.result.stdout:
+        raise mpi.Failed(f'the rank that is left has not ended well:\n{job.result.text}')
+    lines = job.result.text.count('btl_weft_timeout)')
+    if 'full' in words and lines != 2:
+        raise mpi.Failed(f'{lines} lines say that operations were given up, not one for each '
+                         f'of the two times:\n{job.result.text}')
+
+
+def run_btl(build, layout):
+    """`weft run --btl` puts all of it in place, on hosts that know nothing of Weft."""
+    by = [pathlib.Path(build).resolve() / 'tools' / 'weft', 'run', '--btl', '--']
+    report = {key: value for key, value in mpi.weft_env(build).items() if key.startswith('FI_')}
+    names = mpi.parse_layout(layout)
+    with Hosts(names, {name: report for name in names}) as hosts:
+        job = mpi.mpirun(hosts, layout, [HERE / 'windows.py', 1, 'weft'], 100, (), by=by).check()
+    mpi.check_balance(job, one_sided=True)
+    mpi.check_routes(job, layout, self_sends=',' in layout)
+    print(job.result.stdout, job.routes_text())
 
 
 def hpcc(build, layout, mem=None):
@@ -147,8 +209,8 @@ def bench(build, layout):
         print(job.result.stdout, job.routes_text(), sep='\n')
 
 
-def mpi4py(build, layout, mem=None):
-    """mpi4py's own tests, all of them; windows by messages, and then by btl/ofi."""
+def mpi4py_suite(build):
+    """The command of a rank of mpi4py's own tests, which are fetched."""
     folder = pathlib.Path(build).resolve() / 'interop' / 'mpi4py'
     fetched = run_bounded([HERE / 'fetch-mpi4py', folder], clean_env(), 300)
     if fetched.status == mpi.SKIP:
@@ -156,7 +218,12 @@ def mpi4py(build, layout, mem=None):
         sys.exit(mpi.SKIP)
     if fetched.status != 0:
         raise mpi.Failed(f'fetch-mpi4py: {fetched.text}')
-    suite = [HERE / 'mpi4py_suite.py', folder / 'test']
+    return [HERE / 'mpi4py_suite.py', folder / 'test']
+
+
+def mpi4py(build, layout, mem=None):
+    """mpi4py's own tests, all of them; windows by messages, and then by btl/ofi."""
+    suite = mpi4py_suite(build)
     env = mem and mpi.mem_env(build)
     # A fence of osc/pt2pt takes long where there are more ranks than cores.
     few = sum(mpi.parse_layout(layout).values()) < 3
@@ -167,6 +234,15 @@ def mpi4py(build, layout, mem=None):
     job = run_on_weft(build, layout, [*suite, 'btl_ofi'], 100, mpi.over_btl_ofi('link'),
                       env=env, one_sided=True)
     mpi.check_routes(job, layout, self_sends=',' in layout)
+    print(job.result.stdout, job.routes_text())
+
+
+def mpi4py_ob1(build, layout, provider):
+    """mpi4py's own tests, all of them, by pml/ob1 and osc/rdma over the component btl/weft."""
+    job = run_on_weft(build, layout, [*mpi4py_suite(build), 'ob1'], 170,
+                      mpi.over_ob1(build, provider), truncates=True, env=mpi.btl_env(build),
+                      one_sided=True)
+    mpi.check_routes(job, layout, self_sends=True, provider=provider)
     print(job.result.stdout, job.routes_text())
 
 
@@ -239,8 +315,8 @@ def one_host_only(build, _layout=None):
 
 
 CASES = {case.__name__: case for case in
-         (netpipe, exchange, windows, transport, hpcc, lammps, bench, mpi4py, steady, routes,
-          defaults, one_host_only)}
+         (netpipe, exchange, windows, transport, beside_vader, ob1, removed, run_btl, hpcc, lammps, bench, mpi4py,
+          mpi4py_ob1, steady, routes, defaults, one_host_only)}
 
 if __name__ == '__main__':
     sys.exit(mpi.main(CASES[sys.argv[2]], sys.argv[1], *sys.argv[3:]))

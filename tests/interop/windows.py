@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """windows - a rank of a program that uses MPI's one-sided operations, and checks each byte
 
-usage: mpirun ... windows.py [SEED]
+usage: mpirun ... windows.py [SEED [weft]]
 
 Puts and gets of every size around the steps of a transport, datatypes with gaps, atomics
 of all ranks on the same words with exact results, all ways of synchronizing, targets
 that call nothing meanwhile, and memory attached to a window later. The windows are
 MPI_Win_create's: those of MPI_Win_allocate are shared memory within a host, and no
 network's business. The first difference aborts all ranks with its text.
+
+With weft, every operation is asked of a target that calls nothing, which btl/ofi of Open MPI
+4.1 can't do (docs/openmpi.md), and how long the slowest took is printed.
 
 What an operation reads or writes has to live until it is over: mpi4py holds no reference.
 """
@@ -299,6 +302,55 @@ def passive():
                          'passive target, put')
 
 
+def silent():
+    """The target looks at its memory until everyone has put a word there, and makes no call.
+
+    Every operation is flushed by itself. 10 ms are expected of each; 10 s are an error.
+    """
+    count, patience = 8192, 10
+    with window(2 * count + SIZE, 'i8') as (win, memory):
+        times = []
+
+        def timed(what, operation):
+            begun = time.monotonic()
+            operation()
+            win.Flush(0)
+            times.append(((time.monotonic() - begun) * 1e3, what))
+
+        memory[-SIZE:] = 0
+        WORLD.Barrier()
+        if RANK == 0:
+            until = time.monotonic() + 2 * patience
+            while not memory[-SIZE + 1:].all() and time.monotonic() < until:
+                time.sleep(0.001)
+        else:
+            one, was, long = numpy.ones(1, 'i8'), numpy.empty(1, 'i8'), numpy.arange(count)
+            into = numpy.empty(count, 'i8')
+            win.Lock(0, MPI.LOCK_SHARED)
+            for _ in range(20):
+                timed('put', lambda: win.Put(one, 0, 0))
+                timed('get', lambda: win.Get(was, 0, 0))
+                timed('long put', lambda: win.Put(long, 0, count))
+                timed('long get', lambda: win.Get(into, 0, count))
+                for name in ('SUM', 'BAND', 'BOR', 'BXOR', 'MIN', 'MAX', 'REPLACE'):
+                    op = getattr(MPI, name)
+                    timed(f'{name}', lambda: win.Accumulate(one, 0, 1, op))
+                    timed(f'fetching {name}', lambda: win.Fetch_and_op(one, was, 0, 1, op))
+                    timed(f'{name} of all', lambda: win.Get_accumulate(one, was, 0, 1, op=op))
+                timed('NO_OP', lambda: win.Fetch_and_op(one, was, 0, 1, MPI.NO_OP))
+                timed('compare and swap', lambda: win.Compare_and_swap(one, one, was, 0, 1))
+            same(into, long, 'a get of what was put')
+            win.Put(one, 0, 2 * count + RANK)
+            win.Unlock(0)
+        every = sorted(it for rank in WORLD.allgather(times) for it in rank)
+        slowest, what = every[-1]
+        if RANK == 0:
+            print(f'silent target: {len(every)} operations, median {every[len(every) // 2][0]:.3f} '
+                  f'ms, slowest {slowest:.2f} ms ({what})', flush=True)
+        if slowest > patience * 1e3:
+            raise AssertionError(f'{what} took {slowest:.0f} ms at a target that calls nothing')
+
+
 def attached():
     """Memory that joins a window later, more than once, and leaves it.
 
@@ -367,12 +419,12 @@ def everyone_at_once(seed):
             at += count
 
 
-def main(seed='1'):
+def main(seed='1', btl=''):
     def random_traffic():
         everyone_at_once(int(seed))
 
     steps = (every_size, gaps, tickets, sums, swaps, replaced, post_and_start, exclusive, requests,
-             passive, attached, random_traffic)
+             passive, *([silent] if btl == 'weft' else []), attached, random_traffic)
     for step in steps:
         try:
             step()

@@ -20,6 +20,10 @@
 #define MCA_LIST_ENV  "OMPI_MCA_mca_base_env_list"
 #define MCA_DELIM_ENV "OMPI_MCA_mca_base_env_list_delimiter"
 
+/* Where Open MPI looks for components; its own words for where it does so without being told. */
+#define MCA_PATH_ENV	  "OMPI_MCA_mca_base_component_path"
+#define MCA_PATH_DEFAULTS "SYSTEM_DEFAULT:USER_DEFAULT"
+
 static int directory_of(const char *file, char *dir)
 {
 	const char *slash = strrchr(file, '/');
@@ -71,18 +75,36 @@ int launch_library_find(char *dir)
 	return directory_of(fabric_library_path(), dir) ? -ENOENT : 0;
 }
 
-int launch_mem_find(char *file)
+/* The first of two places, seen from this weft's binary, where a file is. Returns 0 or -ENOENT. */
+static int find_file(const char *const places[2], char *file)
 {
-	static const char *const places[] = { "../mem/preload/libweft-mem.so",
-					      WEFT_LIBDIR "/libweft-mem.so" };
 	char self[PATH_MAX], place[PATH_MAX];
 
 	if (own_directory(self))
 		return -ENOENT;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	for (size_t i = 0; i < 2; i++)
 		if (!resolve(self, places[i], place) && realpath(place, file))
 			return 0;
 	return -ENOENT;
+}
+
+int launch_mem_find(char *file)
+{
+	static const char *const places[] = { "../mem/preload/libweft-mem.so",
+					      WEFT_LIBDIR "/libweft-mem.so" };
+
+	return find_file(places, file);
+}
+
+int launch_btl_find(char *dir)
+{
+	static const char *const places[] = { "../btl/openmpi/mca_btl_weft.so",
+					      WEFT_LIBDIR "/weft/openmpi/mca_btl_weft.so" };
+	int rc = find_file(places, dir);
+
+	if (!rc)
+		*strrchr(dir, '/') = '\0';
+	return rc;
 }
 
 /* Puts a value before what a list in the environment has. */
@@ -109,6 +131,20 @@ int launch_mem_prepend(const char *file)
 int launch_library_prepend(const char *dir)
 {
 	return prepend("LD_LIBRARY_PATH", dir);
+}
+
+int launch_btl_set(const char *dir)
+{
+	static const char *const params[][2] = { { "OMPI_MCA_btl", "self,weft" },
+						 { "OMPI_MCA_osc", "rdma,sm" } };
+	const char *old = getenv(MCA_PATH_ENV);
+
+	if ((!old || !*old) && setenv(MCA_PATH_ENV, MCA_PATH_DEFAULTS, 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++)
+		if (setenv(params[i][0], params[i][1], 0))
+			return -ENOMEM;
+	return prepend(MCA_PATH_ENV, dir);
 }
 
 /* Whether an env list names a variable, with or without a value. */

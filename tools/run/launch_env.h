@@ -42,6 +42,24 @@ int launch_mem_find(char *file);
  */
 int launch_mem_prepend(const char *file);
 
+/*
+ * launch_btl_find - the directory of this weft's component of Open MPI, in the build or where it is installed
+ * @dir:  receives an absolute path, PATH_MAX bytes
+ *
+ * Returns 0 or -ENOENT.
+ */
+int launch_btl_find(char *dir);
+
+/*
+ * launch_btl_set - have Open MPI find that component, and use it
+ * @dir: as launch_btl_find() gives it
+ *
+ * The directory goes before those where Open MPI looks anyway, or before what the environment names. Messages and
+ * windows are the component's, as far as the environment does not say otherwise.
+ * Returns 0 or -ENOMEM.
+ */
+int launch_btl_set(const char *dir);
+
 /* A command as it is to be started. */
 struct launch_command {
 	/* NULL-terminated; the strings belong to the caller or are those below */

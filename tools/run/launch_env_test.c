@@ -151,6 +151,42 @@ static void what_is_preloaded_reaches_the_ranks_too(void **state)
 	unsetenv("LD_PRELOAD");
 }
 
+static void expect_env(const char *name, const char *want)
+{
+	assert_non_null(getenv(name));
+	assert_string_equal(getenv(name), want);
+}
+
+static void clear_btl(void)
+{
+	unsetenv("OMPI_MCA_mca_base_component_path");
+	unsetenv("OMPI_MCA_btl");
+	unsetenv("OMPI_MCA_osc");
+}
+
+static void the_component_is_found_before_open_mpis_own(void **state)
+{
+	clear_btl();
+	assert_int_equal(launch_btl_set("/a"), 0);
+	expect_env("OMPI_MCA_mca_base_component_path", "/a:SYSTEM_DEFAULT:USER_DEFAULT");
+	expect_env("OMPI_MCA_btl", "self,weft");
+	expect_env("OMPI_MCA_osc", "rdma,sm");
+	clear_btl();
+}
+
+static void what_the_user_has_set_for_the_component_stays(void **state)
+{
+	clear_btl();
+	setenv("OMPI_MCA_mca_base_component_path", "/mine:/theirs", 1);
+	setenv("OMPI_MCA_btl", "self,weft,tcp", 1);
+	setenv("OMPI_MCA_osc", "pt2pt", 1);
+	assert_int_equal(launch_btl_set("/a"), 0);
+	expect_env("OMPI_MCA_mca_base_component_path", "/a:/mine:/theirs");
+	expect_env("OMPI_MCA_btl", "self,weft,tcp");
+	expect_env("OMPI_MCA_osc", "pt2pt");
+	clear_btl();
+}
+
 static void a_directory_without_the_library_is_refused(void **state)
 {
 	char dir[PATH_MAX];
@@ -169,6 +205,8 @@ int main(void)
 		cmocka_unit_test(a_program_that_is_no_launcher_keeps_its_arguments),
 		cmocka_unit_test(the_library_goes_before_the_others),
 		cmocka_unit_test(what_is_preloaded_reaches_the_ranks_too),
+		cmocka_unit_test(the_component_is_found_before_open_mpis_own),
+		cmocka_unit_test(what_the_user_has_set_for_the_component_stays),
 		cmocka_unit_test(a_directory_without_the_library_is_refused),
 	};
 

@@ -38,6 +38,7 @@ struct run_options {
 	const char *library;
 	bool no_mpi;
 	bool mem;
+	bool btl;
 	/* as given */
 	char **argv;
 	struct launch_command cmd;
@@ -61,12 +62,14 @@ enum {
 	OPT_LIBRARY = 256,
 	OPT_NO_MPI,
 	OPT_MEM,
+	OPT_BTL,
 };
 
 static const struct option longopts[] = {
 	{ "report", optional_argument, NULL, 'r' },
 	{ "library", required_argument, NULL, OPT_LIBRARY },
 	{ "mem", no_argument, NULL, OPT_MEM },
+	{ "btl", no_argument, NULL, OPT_BTL },
 	{ "no-mpi", no_argument, NULL, OPT_NO_MPI },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
@@ -85,7 +88,10 @@ static void usage(void)
 	       "      --report[=FILE]   at the end print, to stderr or into FILE, how many messages\n"
 	       "                        and bytes took which route on each host\n"
 	       "      --mem             put large allocations where peers reach them: libweft-mem.so\n"
-	       "                        is preloaded\n"
+	       "                        is preloaded. FI_MEM_MIN is the least length (64K),\n"
+	       "                        FI_MEM_LIMIT the most for all (half of the memory), and\n"
+	       "                        FI_MEM_DECAY the seconds that what is freed is kept (10)\n"
+	       "      --btl             Open MPI's messages and windows by its component btl/weft\n"
 	       "      --library=DIR     use the libfabric.so.1 in DIR instead\n"
 	       "      --no-mpi          leave Open MPI's settings alone\n"
 	       "  -h, --help            this text\n"
@@ -113,6 +119,9 @@ static void parse(struct run_options *opt, int argc, char **argv)
 		case OPT_MEM:
 			opt->mem = true;
 			break;
+		case OPT_BTL:
+			opt->btl = true;
+			break;
 		case OPT_NO_MPI:
 			opt->no_mpi = true;
 			break;
@@ -123,6 +132,9 @@ static void parse(struct run_options *opt, int argc, char **argv)
 			argument_unknown("run");
 		}
 	}
+	if (opt->btl && opt->no_mpi)
+		errx(WEFT_EXIT_USAGE,
+		     "--btl is a setting of Open MPI's, which --no-mpi leaves alone");
 	opt->argv = argv + optind;
 	if (!*opt->argv)
 		errx(WEFT_EXIT_USAGE, "no program to run; 'weft run --help' shows how");
@@ -151,6 +163,19 @@ static void put_mem_in_place(void)
 		errx(EXIT_FAILURE, "no memory");
 }
 
+static void put_btl_in_place(void)
+{
+	char dir[PATH_MAX];
+
+	if (launch_btl_find(dir))
+		errx(EXIT_FAILURE,
+		     "mca_btl_weft.so is neither in the build nor installed beside "
+		     "this weft: it was built without Open MPI's headers of "
+		     "components (Debian: libopenmpi-dev)");
+	if (launch_btl_set(dir))
+		errx(EXIT_FAILURE, "no memory");
+}
+
 static void put_library_in_place(struct run_options *opt)
 {
 	char dir[PATH_MAX];
@@ -164,6 +189,8 @@ static void put_library_in_place(struct run_options *opt)
 		errx(EXIT_FAILURE, "no memory");
 	if (opt->mem)
 		put_mem_in_place();
+	if (opt->btl)
+		put_btl_in_place();
 	if (opt->no_mpi)
 		return;
 	if (launch_forward(&opt->cmd, opt->argv, opt->mem))
