@@ -75,24 +75,59 @@ expect 'a process without registered memory is told' 1 "process $$: it shows no 
 expect 'a process that is not there is told' 1 'process 4194305: there is no such process' \
 	"$weft" mem 4194305
 expect 'a name that nothing has is told' 1 'no process of that name' "$weft" mem no-such-name
+for pid in 0 00 99999999999; do
+	expect "$pid is no process's number" 2 "'$pid' is not a process's number" \
+		"$weft" mem $pid
+done
+expect 'mem wants a command behind --' 2 'no command to run' "$weft" mem --watch=1 --
+expect 'and without an option too' 2 'no command to run' "$weft" mem --
+expect 'a picture wants the name of its file' 2 'plot= has no name of a file' \
+	"$weft" mem --plot= 1
+expect 'and so do figures' 2 'json= has no name of a file' "$weft" mem --json= 1
+"$weft" mem --plot="$dir/all.svg" --json 2>"$dir/out" &
+pid=$!
+for _ in $(seq 1000); do
+	grep -q 'until it is interrupted' "$dir/out" && break
+	sleep 0.01
+done
+kill -TERM $pid
+wait $pid
+if grep -q 'until it is interrupted' "$dir/out"; then
+	echo 'ok   what has no end is told'
+else
+	echo 'FAIL what has no end is told'
+	failed=1
+fi
 expect 'a command needs to be looked at over time' 2 'watch or --plot' "$weft" mem -- true
 expect 'the status of a command is passed on' 3 '^  seconds' "$weft" mem --watch=0.01 -- sh -c 'exit 3'
 expect 'a command that is not there is told' 127 'no such program' \
 	"$weft" mem --watch=1 -- /nowhere/frob
 expect 'a picture of no file is told before the command runs' 1 'nowhere' \
 	"$weft" mem --plot=/nowhere/x -- touch "$dir/touched"
+expect 'and so is a file of figures' 1 'nowhere' \
+	"$weft" mem --watch=1 --json=/nowhere/x -- touch "$dir/touched"
 [ ! -e "$dir/touched" ] || { echo 'FAIL the command has run'; failed=1; }
 bench_mem="$weft bench -p shm --mem -S 64k -t lat -r 40 -i 200"
 expect 'memory is drawn while a command runs' 0 '' "$weft" mem --plot="$dir/mem.svg" -- $bench_mem
 expect 'the picture of memory is XML' 0 '' python3 -c '
 import sys, xml.etree.ElementTree
 assert xml.etree.ElementTree.parse(sys.argv[1]).getroot().tag.endswith("svg")' "$dir/mem.svg"
-expect 'each sample is an object' 0 '' sh -c "$weft mem --json --watch=0.02 -- $bench_mem --json=$dir/b | python3 -c '
+for form in '' --json; do
+	expect "stdout is the command's: --watch $form" 0 '^program$' \
+		sh -c "$weft mem $form --watch=0.01 -- sh -c 'sleep 0.1; echo program' 2>$dir/err"
+	if [ "$(wc -l <"$dir/out")" != 1 ] || ! grep -q seconds "$dir/err"; then
+		echo 'FAIL the figures are on stderr'
+		failed=1
+	fi
+done
+expect 'each sample is an object of the file' 0 '' sh -c "$weft mem --json=$dir/m --watch=0.02 -- $bench_mem && python3 -c '
 import json, sys
-lines = [json.loads(line) for line in sys.stdin if line[0] == chr(123)]
+lines = [json.loads(line) for line in open(sys.argv[1])]
 last = [line[\"processes\"][0] for line in lines]
-assert max(p[\"arena\"][\"live_bytes\"] for p in last if p[\"arena\"]) >= 64 << 10, last'"
+assert max(p[\"arena\"][\"live_bytes\"] for p in last if p[\"arena\"]) >= 64 << 10, last' $dir/m"
 
+expect 'the settings of memory are told' 0 '^# FI_MEM_DECAY: ' "$weft" info -g mem
+expect 'and where it is switched on' 0 'FI_MEM_LIMIT' "$weft" run --help
 expect 'settings that are not there are nothing found' 1 "no setting has 'frob'" \
 	"$weft" info -g frob
 expect 'bench names the provider that is missing' 1 'no provider frob offers' \

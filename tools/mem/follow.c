@@ -105,9 +105,9 @@ static bool sample_take(struct follow *f)
 	if (f->opt->plot)
 		picture_add(&f->picture, &sum);
 	if (f->opt->watch && f->opt->json)
-		report_json(stdout, &sum, 1, true);
+		report_json(f->opt->to, &sum, 1, true);
 	else if (f->opt->watch)
-		report_moment(stdout, &sum, f->cnt ? &f->last : NULL);
+		report_moment(f->opt->to, &sum, f->cnt ? &f->last : NULL);
 	f->last = sum;
 	f->cnt++;
 	return true;
@@ -163,7 +163,7 @@ static int status_of(const struct follow *f)
 int mem_follow(const struct mem_options *opt)
 {
 	struct follow *f = calloc(1, sizeof(*f));
-	int status = 0, plot;
+	int status = 0, output;
 
 	if (!f)
 		err(EXIT_FAILURE, "mem");
@@ -180,13 +180,13 @@ int mem_follow(const struct mem_options *opt)
 		status = command_start(f);
 	if (!status) {
 		if (opt->watch && !opt->json)
-			report_heading(stdout);
+			report_heading(opt->to);
 		sample_all(f);
 		if (!f->seen && !f->failed)
 			warnx("no process that was looked at has shown registered memory");
-		plot = picture_write(f);
+		output = picture_write(f) | mem_output_end(opt);
 		status = status_of(f);
-		status = status ? status : plot;
+		status = status ? status : output;
 		if (!f->seen && !opt->command)
 			status = EXIT_FAILURE;
 	}

@@ -20,6 +20,9 @@ struct mem_options {
 	/* seconds after which it ends; 0: it does not */
 	double seconds;
 	bool json;
+	/* where figures go, and the file that this is, or NULL */
+	FILE *to;
+	const char *to_path;
 	/* where the picture goes, or NULL */
 	FILE *plot;
 	const char *plot_path;
@@ -41,6 +44,12 @@ struct round {
  *	   those whose page makes no sense
  */
 void mem_round(const struct wanted *wanted, bool first, struct round *round);
+
+/*
+ * mem_output_end - close the file that figures went to, if they went to one
+ * Returns the status to exit with: it says if it could not be written.
+ */
+int mem_output_end(const struct mem_options *opt);
 
 /*
  * mem_follow - sample until the time is over, the command or all processes have ended, or a signal comes

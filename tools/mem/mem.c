@@ -11,6 +11,7 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static const struct option longopts[] = {
 	{ "watch", required_argument, NULL, OPT_WATCH },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
 	{ "plot", required_argument, NULL, OPT_PLOT },
-	{ "json", no_argument, NULL, OPT_JSON },
+	{ "json", optional_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -47,11 +48,13 @@ static void usage(void)
 	       "      --seconds=SECONDS  end after so many\n"
 	       "      --plot=FILE        a picture (SVG) over time, until the processes or the\n"
 	       "                         COMMAND end, --seconds are over, or SIGINT\n"
-	       "      --json             JSON instead of the text; an object for each line\n"
+	       "      --json[=FILE]      JSON instead of the text, into FILE if there is one; an\n"
+	       "                         object for each line\n"
 	       "  -h, --help             this text\n"
 	       "\n"
 	       "A COMMAND is run and looked at with all processes that it starts. It needs\n"
-	       "--watch or --plot. 'man weft-mem' describes the figures.\n");
+	       "--watch or --plot, and stdout is its own: what has no FILE goes to stderr.\n"
+	       "'man weft-mem' describes the figures.\n");
 }
 
 static double argument_seconds(const char *text, const char *what)
@@ -63,6 +66,29 @@ static double argument_seconds(const char *text, const char *what)
 		errx(WEFT_EXIT_USAGE, "%s: '%s' is not a number of seconds from %g to %g", what,
 		     text, INTERVAL_MIN, SECONDS_MAX);
 	return value;
+}
+
+static void argument_processes(char **which)
+{
+	pid_t pid;
+
+	for (; which && *which; which++)
+		if (processes_is_number(*which, &pid) && !pid)
+			errx(WEFT_EXIT_USAGE, "'%s' is not a process's number, from 1 to %d",
+			     *which, INT32_MAX);
+}
+
+/* Opened now: it costs no run of the command if that fails. */
+static FILE *argument_file(const char *path, const char *what)
+{
+	FILE *file;
+
+	if (!*path)
+		errx(WEFT_EXIT_USAGE, "%s= has no name of a file", what);
+	file = fopen(path, "we");
+	if (!file)
+		err(EXIT_FAILURE, "%s", path);
+	return file;
 }
 
 static void option_take(struct mem_options *opt, int c, const char *arg)
@@ -80,6 +106,7 @@ static void option_take(struct mem_options *opt, int c, const char *arg)
 		break;
 	case OPT_JSON:
 		opt->json = true;
+		opt->to_path = arg;
 		break;
 	case 'h':
 		usage();
@@ -89,7 +116,7 @@ static void option_take(struct mem_options *opt, int c, const char *arg)
 	}
 }
 
-/* Takes the command behind "--" off the arguments. Returns it, or NULL: there is none. */
+/* Takes the command behind "--" off the arguments. Returns it, or NULL: there is no "--". */
 static char **command_split(int *argc, char **argv)
 {
 	for (int i = 1; i < *argc; i++) {
@@ -97,9 +124,17 @@ static char **command_split(int *argc, char **argv)
 			continue;
 		argv[i] = NULL;
 		*argc = i;
-		return argv[i + 1] ? argv + i + 1 : NULL;
+		return argv + i + 1;
 	}
 	return NULL;
+}
+
+/* Returns true for what prints nothing meanwhile, and does not end by itself. */
+static bool is_endless(const struct mem_options *opt)
+{
+	if (opt->watch || !opt->plot_path || opt->command)
+		return false;
+	return !opt->wanted.which && !(opt->seconds > 0);
 }
 
 static void parse(struct mem_options *opt, int argc, char **argv)
@@ -112,18 +147,35 @@ static void parse(struct mem_options *opt, int argc, char **argv)
 		option_take(opt, c, optarg);
 	if (optind < argc)
 		opt->wanted.which = argv + optind;
+	if (opt->command && !*opt->command)
+		errx(WEFT_EXIT_USAGE, "no command to run; 'weft mem --help' shows how");
+	argument_processes(opt->wanted.which);
 	if (opt->command && opt->wanted.which)
 		errx(WEFT_EXIT_USAGE, "either a command or '%s'", argv[optind]);
 	if (!opt->watch && !opt->plot_path && opt->command)
 		errx(WEFT_EXIT_USAGE, "a command is looked at over time: --watch or --plot");
 	if (!opt->watch && !opt->plot_path && opt->seconds > 0)
 		errx(WEFT_EXIT_USAGE, "--seconds are those of --watch or --plot");
-	if (!opt->plot_path)
-		return;
-	/* Opened now: it costs no run of the command if that fails. */
-	opt->plot = fopen(opt->plot_path, "we");
-	if (!opt->plot)
-		err(EXIT_FAILURE, "%s", opt->plot_path);
+	if (opt->plot_path)
+		opt->plot = argument_file(opt->plot_path, "--plot");
+	opt->to = opt->command ? stderr : stdout;
+	if (opt->to_path)
+		opt->to = argument_file(opt->to_path, "--json");
+	/* a line is one write, beside those of the command */
+	else if (opt->command)
+		setvbuf(stderr, NULL, _IOLBF, 0);
+	if (is_endless(opt))
+		warnx("looks at all processes until it is interrupted; --seconds would end it");
+}
+
+int mem_output_end(const struct mem_options *opt)
+{
+	int failed = ferror(opt->to);
+
+	if (!opt->to_path || !(fclose(opt->to) || failed))
+		return EXIT_SUCCESS;
+	warnx("%s: cannot write it", opt->to_path);
+	return EXIT_FAILURE;
 }
 
 /* A process that was there and has ended is no error, nor is one that was not named. */
@@ -166,15 +218,17 @@ static int show_once(const struct mem_options *opt)
 
 	mem_round(&opt->wanted, true, &round);
 	if (opt->json)
-		status = report_json(stdout, round.samples, round.cnt, false) ? EXIT_FAILURE : 0;
+		status = report_json(opt->to, round.samples, round.cnt, false) ? EXIT_FAILURE
+									       : 0;
 	else if (round.cnt == 1 && opt->wanted.which)
-		report_process(stdout, round.samples);
+		report_process(opt->to, round.samples);
 	else if (round.cnt)
-		report_list(stdout, round.samples, round.cnt);
+		report_list(opt->to, round.samples, round.cnt);
 	if (!round.cnt && !round.failed)
 		warnx("no process%s shows registered memory",
 		      opt->wanted.which ? " of that name" : " that you may look into");
 	free(round.samples);
+	status |= mem_output_end(opt);
 	return round.failed || !round.cnt ? EXIT_FAILURE : status;
 }
 

@@ -13,16 +13,29 @@
 
 #define NAME_MAX_LEN 16 /* of a process, in the kernel */
 
-/* Returns the number that a text is, or 0. */
-static pid_t number_of(const char *text)
+bool processes_is_number(const char *text, pid_t *pid)
 {
 	unsigned long value;
 	char *end;
 
+	*pid = 0;
 	if (!isdigit((unsigned char)*text))
-		return 0;
+		return false;
 	value = strtoul(text, &end, 10);
-	return *end || value > INT32_MAX ? 0 : (pid_t)value;
+	if (*end)
+		return false;
+	if (value <= INT32_MAX)
+		*pid = (pid_t)value;
+	return true;
+}
+
+/* Returns the number that a text is, or 0. */
+static pid_t number_of(const char *text)
+{
+	pid_t pid;
+
+	processes_is_number(text, &pid);
+	return pid;
 }
 
 static int append(struct processes *found, pid_t pid, bool exact)

@@ -26,6 +26,9 @@ struct processes {
 	bool *exact;
 };
 
+/* processes_is_number - returns true if a text is digits, and so no name; @pid: out: 0 where no process has that number */
+bool processes_is_number(const char *text, pid_t *pid);
+
 /*
  * processes_find - the processes that are wanted; whether they show anything is not known yet
  * Returns 0 or -errno: -ENOMEM, or there is no /proc.

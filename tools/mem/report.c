@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <jansson.h>
 
-#define TEXT 24
+#define TEXT 40
 
 /* The counters' names in JSON, by kind and index. */
 static const char *const names[WEFT_MEM_PART_KINDS][WEFT_MEM_STATS_COUNTS] = {
@@ -91,12 +91,19 @@ static const char *bytes_format(unsigned long long bytes, char text[TEXT])
 	return text;
 }
 
+/* Writes how many there are of something, whose plural has an s. */
+static const char *cnt_format(unsigned long long cnt, const char *what, char text[TEXT])
+{
+	snprintf(text, TEXT, "%llu %s%s", cnt, what, cnt == 1 ? "" : "s");
+	return text;
+}
+
 static void print_arena(FILE *to, const struct sample *s)
 {
 	char a[TEXT], b[TEXT], c[TEXT];
 
-	fprintf(to, "  arena            %llu chunks, %s; retired: %llu, %s\n",
-		arena(s, WEFT_MEM_ARENA_CHUNKS),
+	fprintf(to, "  arena            %s, %s; retired: %llu, %s\n",
+		cnt_format(arena(s, WEFT_MEM_ARENA_CHUNKS), "chunk", c),
 		bytes_format(arena(s, WEFT_MEM_ARENA_CHUNK_BYTES), a),
 		arena(s, WEFT_MEM_ARENA_RETIRED),
 		bytes_format(arena(s, WEFT_MEM_ARENA_RETIRED_BYTES), b));
@@ -108,33 +115,35 @@ static void print_arena(FILE *to, const struct sample *s)
 		bytes_format(s->backing.resident, a), bytes_format(s->backing.huge, b),
 		bytes_format(s->backing.swapped, c));
 	fprintf(to,
-		"    so far         %llu allocations, %llu freed; %s lost their pages; "
-		"%llu ranges were in use and kept them\n",
-		arena(s, WEFT_MEM_ARENA_ALLOCATIONS), arena(s, WEFT_MEM_ARENA_FREES),
+		"    so far         %s, %llu freed; %s lost their pages; "
+		"%s in use kept them\n",
+		cnt_format(arena(s, WEFT_MEM_ARENA_ALLOCATIONS), "allocation", b),
+		arena(s, WEFT_MEM_ARENA_FREES),
 		bytes_format(arena(s, WEFT_MEM_ARENA_PUNCHED), a),
-		arena(s, WEFT_MEM_ARENA_SPARED));
+		cnt_format(arena(s, WEFT_MEM_ARENA_SPARED), "range", c));
 }
 
 static void print_pins(FILE *to, const struct sample *s)
 {
-	char a[TEXT];
+	char a[TEXT], b[TEXT];
 
 	fprintf(to, "  devices          %u\n", s->parts[WEFT_MEM_PART_PINS]);
 	fprintf(to,
-		"    of the arena   %llu grains, %s; so far %llu registered, %llu evicted, "
+		"    of the arena   %s, %s; so far %llu registered, %llu evicted, "
 		"%llu revoked\n",
-		pins(s, WEFT_MEM_PINS_GRAINS), bytes_format(s->pinned_bytes, a),
-		pins(s, WEFT_MEM_PINS_PINNED), pins(s, WEFT_MEM_PINS_EVICTED),
-		pins(s, WEFT_MEM_PINS_REVOKED));
-	fprintf(to, "    other memory   %llu ranges in use\n", pins(s, WEFT_MEM_PINS_OTHERS));
+		cnt_format(pins(s, WEFT_MEM_PINS_GRAINS), "grain", b),
+		bytes_format(s->pinned_bytes, a), pins(s, WEFT_MEM_PINS_PINNED),
+		pins(s, WEFT_MEM_PINS_EVICTED), pins(s, WEFT_MEM_PINS_REVOKED));
+	fprintf(to, "    other memory   %s in use\n",
+		cnt_format(pins(s, WEFT_MEM_PINS_OTHERS), "range", a));
 }
 
 static void print_cache(FILE *to, const struct sample *s)
 {
-	char a[TEXT];
+	char a[TEXT], b[TEXT];
 
-	fprintf(to, "  cache            %llu registrations, %s\n",
-		cache(s, WEFT_MEM_CACHE_ENTRIES),
+	fprintf(to, "  cache            %s, %s\n",
+		cnt_format(cache(s, WEFT_MEM_CACHE_ENTRIES), "registration", b),
 		bytes_format(cache(s, WEFT_MEM_CACHE_BYTES), a));
 	fprintf(to,
 		"    so far         %llu hits, %llu misses, %llu stale hits caught, "
@@ -158,14 +167,15 @@ static void print_cache(FILE *to, const struct sample *s)
 
 static void print_shm(FILE *to, const struct sample *s)
 {
-	char a[TEXT], b[TEXT];
+	char a[TEXT], b[TEXT], c[TEXT];
 
-	fprintf(to, "  shared memory    %llu regions, %llu of them with keys\n",
-		shm(s, WEFT_MEM_SHM_REGIONS), shm(s, WEFT_MEM_SHM_KEYS));
-	fprintf(to,
-		"    copied once    %llu messages lent to peers, %s; %llu read from peers, %s\n",
-		shm(s, WEFT_MEM_SHM_LENT), bytes_format(shm(s, WEFT_MEM_SHM_LENT_BYTES), a),
-		shm(s, WEFT_MEM_SHM_READ), bytes_format(shm(s, WEFT_MEM_SHM_READ_BYTES), b));
+	fprintf(to, "  shared memory    %s, %llu of them with keys\n",
+		cnt_format(shm(s, WEFT_MEM_SHM_REGIONS), "region", a),
+		shm(s, WEFT_MEM_SHM_KEYS));
+	fprintf(to, "    copied once    %s lent to peers, %s; %llu read from peers, %s\n",
+		cnt_format(shm(s, WEFT_MEM_SHM_LENT), "message", c),
+		bytes_format(shm(s, WEFT_MEM_SHM_LENT_BYTES), a), shm(s, WEFT_MEM_SHM_READ),
+		bytes_format(shm(s, WEFT_MEM_SHM_READ_BYTES), b));
 }
 
 void report_process(FILE *to, const struct sample *sample)
