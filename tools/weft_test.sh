@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# weft_test.sh WEFT: the command line of weft as a user meets it: help, statuses, messages,
-# 'weft run' around programs that fail, and the symbol versions that the binary needs.
+# weft_test.sh WEFT [puts|no-puts]: the command line of weft as a user meets it: help, statuses, messages,
+# 'weft run' around programs that fail, and the symbol versions that the binary needs. With no-puts, what
+# puts by libweft-btl is left out: ThreadSanitizer does not know how that is ordered.
 
 weft=$1
+put_providers='shm link'
+[ "${2:-puts}" = puts ] || put_providers=
 # Directories that this user can't read would turn 'no such program' into 'permission denied'.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 dir=$(mktemp -d)
@@ -218,6 +221,11 @@ expect 'a passive target needs automatic progress' 2 'needs --progress=auto' \
 	"$weft" bench -p shm -t passive
 expect 'a passive target is not run in real time' 2 'under --realtime' \
 	"$weft" bench -p shm -t passive --progress=auto --realtime
+expect "tests of libweft-btl need --btl" 2 'put,get,fetch,puts' "$weft" bench -p shm -t put
+for provider in $put_providers; do
+	expect "bench measures libweft-btl over $provider" 0 '^the same by two threads, M/s' "$weft" bench --btl \
+		-p $provider -t put@8+80k,get@8+80k,fetch,puts@8+80k,puts1@8,puts2@8+80k -r 2 -i 4
+done
 expect 'two pairs run at a time' 0 '^same\|faster\|slower$' sh -c "$bench --pairs=2 --restarts=1 --json | python3 -c '
 import json, sys
 print(json.load(sys.stdin)[\"figures\"][0][\"verdict\"])'"

@@ -19,6 +19,7 @@
 
 #define DEFAULT_SIZES	 "8,64,1k,4k,64k,1M,4M"
 #define DEFAULT_TESTS	 "lat,bw,rate"
+#define BTL_TESTS	 "put,get,fetch,puts"
 #define DEFAULT_ROUNDS	 21
 #define DEFAULT_TIMEOUT	 30
 #define DEFAULT_RESTARTS 3
@@ -29,6 +30,7 @@ enum {
 	OPT_REFUSE,
 	OPT_NO_INJECT,
 	OPT_MEM,
+	OPT_BTL,
 	OPT_WARM,
 	OPT_PROGRESS,
 	OPT_WORKER,
@@ -55,6 +57,7 @@ static const struct option longopts[] = {
 	{ "refuse", required_argument, NULL, OPT_REFUSE },
 	{ "no-inject", no_argument, NULL, OPT_NO_INJECT },
 	{ "mem", no_argument, NULL, OPT_MEM },
+	{ "btl", no_argument, NULL, OPT_BTL },
 	{ "warm", no_argument, NULL, OPT_WARM },
 	{ "progress", required_argument, NULL, OPT_PROGRESS },
 	{ "worker", required_argument, NULL, OPT_WORKER },
@@ -73,7 +76,7 @@ static const struct option longopts[] = {
 static void usage_tests(void)
 {
 	printf("\n"
-	       "Tests; \"all\" is all but passive:\n"
+	       "Tests; \"all\" is all of these but passive:\n"
 	       "  lat, bw, rate                  messages: latency, bandwidth, message rate\n"
 	       "  write, read, writebw, readbw   RMA: latency, bandwidth\n"
 	       "  atomic, add                    additions that return the old value, and that do not\n"
@@ -83,7 +86,12 @@ static void usage_tests(void)
 	       "  first                          the first message of its size between new endpoints\n"
 	       "  away                           lat between sides that compute after each send\n"
 	       "  passive                        read of a target that makes no calls, with\n"
-	       "                                 automatic progress (--progress=auto)\n");
+	       "                                 automatic progress (--progress=auto)\n"
+	       "Tests of --btl; " BTL_TESTS " are its default:\n"
+	       "  put, get, fetch                one operation and a flush\n"
+	       "  puts                           puts, many to a flush\n"
+	       "  puts1, puts2                   the same into memory of a process that sleeps, by one\n"
+	       "                                 thread, and by two with a context and a core each\n");
 }
 
 static void usage_comparison(void)
@@ -134,6 +142,7 @@ static void usage(void)
 	       "      --no-inject        never use fi_inject for small messages\n"
 	       "      --warm             latency by one buffer in each direction, which the caches keep\n"
 	       "      --mem              buffers are registered memory of the provider (weft/mem.h)\n"
+	       "      --btl              measure one-sided operations of libweft-btl, over the provider\n"
 	       "      --progress=MODE    manual or auto; default: the provider's\n"
 	       "      --timeout=SECONDS  for any one message; default: %u\n"
 	       "      --realtime         run before all other programs (SCHED_FIFO), so that a busy\n"
@@ -265,6 +274,9 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_MEM:
 		opt->channel.mem = true;
 		break;
+	case OPT_BTL:
+		opt->btl = true;
+		break;
 	case OPT_PROGRESS:
 		set_progress(opt, arg);
 		break;
@@ -282,10 +294,14 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 static void check(const struct bench_options *opt)
 {
 	bool is_passive = opt->plan.tests & FIGURE_BIT(FIGURE_PASSIVE);
+	unsigned others = opt->btl ? ~FIGURES_BTL : FIGURES_BTL;
 
 	if (is_passive && opt->channel.progress != FI_PROGRESS_AUTO)
 		errx(WEFT_EXIT_USAGE,
 		     "test 'passive' has a target that makes no calls: it needs --progress=auto");
+	if (opt->plan.tests & others)
+		errx(WEFT_EXIT_USAGE, "tests with --btl are of %s,puts1,puts2, and these need it",
+		     BTL_TESTS);
 	if (is_passive && opt->place.realtime)
 		errx(WEFT_EXIT_USAGE,
 		     "test 'passive' has a target that polls, which under --realtime no thread of its provider "
@@ -303,7 +319,6 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	opt->place.local = true;
 	opt->plan.tagged = true;
 	opt->channel.timeout_s = DEFAULT_TIMEOUT;
-	opt->tests = DEFAULT_TESTS;
 	opt->plan.rounds = DEFAULT_ROUNDS;
 	opt->comparison.restarts = DEFAULT_RESTARTS;
 	opt->comparison.pairs = 1;
@@ -311,11 +326,13 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	argument_sizes(DEFAULT_SIZES, &opt->plan.sizes);
 	while ((c = getopt_long(argc, argv, "p:d:e:m:s:S:t:r:i:clP:h", longopts, NULL)) != -1)
 		set_option(opt, c, optarg);
+	if (!opt->tests)
+		opt->tests = opt->btl ? BTL_TESTS : DEFAULT_TESTS;
 	/* The sizes of a test are known only after both lists were read. */
 	if (plan_tests_parse(opt->tests, &opt->plan))
 		errx(WEFT_EXIT_USAGE,
 		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,rpc,"
-		     "register,first,away,passive, each with @SIZE[+SIZE...] or without",
+		     "register,first,away,passive,put,get,fetch,puts,puts1,puts2, each with @SIZE[+SIZE...] or without",
 		     opt->tests);
 	opt->place.host = argument_host(argc, argv, optind);
 	check(opt);

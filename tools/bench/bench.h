@@ -21,6 +21,8 @@ struct bench_options {
 	/* argument of --tests */
 	const char *tests;
 	const char *vs_provider;
+	/* libweft-btl is measured */
+	bool btl;
 	/* B has buffers of malloc's memory */
 	bool vs_malloc;
 	/* system calls, as refuse.h names them, or NULL */

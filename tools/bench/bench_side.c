@@ -16,6 +16,7 @@
  */
 #define _GNU_SOURCE
 #include "bench.h"
+#include "btl.h"
 #include "worker.h"
 #include "figures.h"
 #include "first.h"
@@ -36,13 +37,16 @@
 #define GO   'g'
 #define STOP 's'
 
-#define AWAY_NS 20000 /* for which a sender computes in 'away' */
+#define AWAY_NS	   20000 /* for which a sender computes in 'away' */
+#define BTL_WINDOW 64 /* a sample of puts is of a multiple of them */
 
 struct bench {
 	const struct bench_options *opt;
 	struct plan plan;
 	struct side *side;
 	struct channel ch;
+	/* in place of the channel, for FIGURES_BTL; else NULL */
+	struct btl *btl;
 	/* of each size, if a test needs it */
 	struct traffic traffic[SIZES_MAX];
 	/* likewise; never of size 0 */
@@ -109,6 +113,10 @@ static int prepare(struct bench *b)
 	rc = plan_agree(b->side, &b->plan);
 	if (rc)
 		return rc;
+	if (b->plan.tests & FIGURES_BTL) {
+		rc = btl_create(&b->plan, &b->opt->channel, b->side, &b->btl);
+		return oob_barrier(&b->side->oob, rc) ? (rc ? rc : -FI_ECONNABORTED) : rc;
+	}
 	rc = channel_open(&b->ch, &b->plan, &b->opt->channel, b->side);
 	if (rc)
 		return rc;
@@ -128,6 +136,7 @@ static void unprepare(struct bench *b)
 	}
 	for (i = 0; i < b->fig_cnt; i++)
 		figure_fini(&b->figs[i]);
+	btl_destroy(b->btl);
 	channel_close(&b->ch);
 }
 
@@ -295,6 +304,26 @@ static int run_register(struct bench *b, size_t i, enum figure_test test, bool w
 	return rc || warm ? rc : note(b, FIGURE_BIT(test), size, REGISTER_CNT, (double)ns, raw);
 }
 
+static int run_btl(struct bench *b, size_t i, enum figure_test test, bool warm)
+{
+	bool many = test == FIGURE_PUTS || test == FIGURE_PUTS1 || test == FIGURE_PUTS2;
+	size_t size = test == FIGURE_FETCH ? sizeof(uint64_t) : b->plan.sizes.len[i];
+	uint32_t cnt = round_trips(&b->plan, size);
+	uint64_t ns;
+	double raw;
+	int rc;
+
+	if (!size || (test == FIGURE_FETCH && i))
+		return 0;
+	if (many)
+		cnt = windows(&b->plan, size, BTL_WINDOW) * BTL_WINDOW;
+	if (warm)
+		cnt = cnt / 10 + 2;
+	raw = measure_raw(b);
+	rc = btl_run(b->btl, test, size, cnt, &ns);
+	return rc || warm ? rc : note(b, FIGURE_BIT(test), size, cnt, (double)ns, raw);
+}
+
 /* The measurements of one run: the test that each is of, and one more that it gives a figure for. */
 static const struct run_kind {
 	enum figure_test test, also;
@@ -314,6 +343,12 @@ static const struct run_kind {
 	{ FIGURE_RPC, FIGURE_RPC, "call", run_rpc },
 	{ FIGURE_FIRST, FIGURE_FIRST, "first message", run_first },
 	{ FIGURE_REGISTER, FIGURE_REGISTER, "registration", run_register },
+	{ FIGURE_PUT, FIGURE_PUT, "put", run_btl },
+	{ FIGURE_GET, FIGURE_GET, "get", run_btl },
+	{ FIGURE_FETCH, FIGURE_FETCH, "fetch", run_btl },
+	{ FIGURE_PUTS, FIGURE_PUTS, "puts", run_btl },
+	{ FIGURE_PUTS1, FIGURE_PUTS1, "puts, one thread", run_btl },
+	{ FIGURE_PUTS2, FIGURE_PUTS2, "puts, two threads", run_btl },
 };
 
 #define RUN_KINDS (sizeof(run_kinds) / sizeof(run_kinds[0]))
@@ -348,7 +383,7 @@ static void show_progress(struct bench *b, const char *name, size_t size, bool w
 		progress_show(&b->progress, 0, what);
 		return;
 	}
-	snprintf(what, sizeof(what), "%s, %s %s, round %u of %u", b->ch.limits.provider, name,
+	snprintf(what, sizeof(what), "%s, %s %s, round %u of %u", b->btl ? "btl" : b->ch.limits.provider, name,
 		 sizes_format(size, text), b->round + 1, b->plan.rounds);
 	progress_show(&b->progress, b->steps++, what);
 }
@@ -410,11 +445,19 @@ static const char *note_of(const struct bench *b)
 	return b->side->shares_core ? "both sides shared one core" : NULL;
 }
 
+static void describe(const struct bench *b, struct results_config *config)
+{
+	if (b->btl)
+		btl_describe(b->btl, config);
+	else
+		channel_describe(&b->ch, config);
+}
+
 static void say_ready(const struct bench *b)
 {
 	struct results_config config;
 
-	channel_describe(&b->ch, &config);
+	describe(b, &config);
 	worker_ready_print(stdout, &config);
 }
 
@@ -447,7 +490,7 @@ static int publish(struct bench *b)
 	size_t i;
 	int rc;
 
-	channel_describe(&b->ch, &results.config[0]);
+	describe(b, &results.config[0]);
 	results.row = calloc(b->fig_cnt + 1, sizeof(*results.row));
 	if (!results.row)
 		err(EXIT_FAILURE, "bench");

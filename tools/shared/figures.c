@@ -30,6 +30,12 @@ static const struct {
 	[FIGURE_FIRST] = { "first", "first", "us", "first message, one way", 3 },
 	[FIGURE_PASSIVE] = { "passive", "passive", "us", "RMA read of a passive target", 3 },
 	[FIGURE_REGISTER] = { "register", "register", "us", "registration, and its end", 4 },
+	[FIGURE_PUT] = { "put", "put", "us", "put and flush", 3 },
+	[FIGURE_GET] = { "get", "get", "us", "get and flush", 3 },
+	[FIGURE_FETCH] = { "fetch", "fetch", "us", "fetch and add, and flush", 3 },
+	[FIGURE_PUTS] = { "puts", "puts", "M/s", "puts, many to a flush", 4 },
+	[FIGURE_PUTS1] = { "puts1", "puts1", "M/s", "puts to a process that sleeps", 4 },
+	[FIGURE_PUTS2] = { "puts2", "puts2", "M/s", "the same by two threads", 4 },
 };
 
 const char *figure_test_name(enum figure_test test)
@@ -62,7 +68,8 @@ static unsigned test_bit(const char *word, size_t len)
 	unsigned t;
 
 	if (len == 3 && !strncmp(word, "all", len))
-		return (FIGURE_BIT(FIGURE_TESTS) - 1) & ~FIGURE_BIT(FIGURE_PASSIVE);
+		return (FIGURE_BIT(FIGURE_TESTS) - 1) & ~FIGURE_BIT(FIGURE_PASSIVE) &
+		       ~FIGURES_BTL;
 	for (t = 0; t < FIGURE_TESTS; t++)
 		if ((strlen(tests[t].name) == len && !strncmp(word, tests[t].name, len)) ||
 		    (strlen(tests[t].brief) == len && !strncmp(word, tests[t].brief, len)))
@@ -127,6 +134,9 @@ double figure_from_time(enum figure_test test, size_t size, double msgs, double 
 	case FIGURE_FIRST:
 	case FIGURE_PASSIVE:
 	case FIGURE_REGISTER:
+	case FIGURE_PUT:
+	case FIGURE_GET:
+	case FIGURE_FETCH:
 		return ns / msgs / 1000;
 	case FIGURE_BANDWIDTH:
 	case FIGURE_WRITE_BW:
@@ -134,6 +144,9 @@ double figure_from_time(enum figure_test test, size_t size, double msgs, double 
 		return (double)size * msgs / ns * 1000;
 	case FIGURE_RATE:
 	case FIGURE_ADD:
+	case FIGURE_PUTS:
+	case FIGURE_PUTS1:
+	case FIGURE_PUTS2:
 		return msgs / ns * 1000;
 	case FIGURE_TESTS:
 		break;

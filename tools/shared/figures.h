@@ -39,6 +39,17 @@ enum figure_test {
 	FIGURE_PASSIVE,
 	/* microseconds of registering memory for the peer's access, and of closing that */
 	FIGURE_REGISTER,
+	/* microseconds of weft_btl_put and weft_btl_flush */
+	FIGURE_PUT,
+	/* microseconds of weft_btl_get and weft_btl_flush */
+	FIGURE_GET,
+	/* microseconds of weft_btl_fetch_atomic and weft_btl_flush */
+	FIGURE_FETCH,
+	/* million puts per second, many to a flush */
+	FIGURE_PUTS,
+	/* the same, into memory of a process that sleeps; by two threads, with a context and a core each */
+	FIGURE_PUTS1,
+	FIGURE_PUTS2,
 	FIGURE_TESTS,
 };
 
@@ -55,6 +66,11 @@ enum figure_test {
 #define FIGURES_RMA                                                      \
 	((FIGURES_ONESIDED & ~FIGURES_ATOMIC) | FIGURE_BIT(FIGURE_RPC) | \
 	 FIGURE_BIT(FIGURE_REGISTER))
+
+/* Tests of libweft-btl (btl.h), which are not of a channel. */
+#define FIGURES_BTL                                                                \
+	(FIGURE_BIT(FIGURE_PUT) | FIGURE_BIT(FIGURE_GET) | FIGURE_BIT(FIGURE_FETCH) | \
+	 FIGURE_BIT(FIGURE_PUTS) | FIGURE_BIT(FIGURE_PUTS1) | FIGURE_BIT(FIGURE_PUTS2))
 
 struct figure {
 	enum figure_test test;
@@ -92,7 +108,8 @@ int figure_test_digits(enum figure_test test);
 bool figure_test_is_time(enum figure_test test);
 
 /*
- * figure_tests_parse - parse "lat,bw,rate"; "all" means all but FIGURE_PASSIVE, which needs automatic progress
+ * figure_tests_parse - parse "lat,bw,rate"; "all" means all but FIGURE_PASSIVE, which needs automatic progress,
+ * and FIGURES_BTL
  *
  * Returns FIGURE_BITs, 0 for anything else.
  */

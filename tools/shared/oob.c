@@ -236,6 +236,9 @@ int oob_exchange(struct oob *oob, const void *out, size_t out_len, void *in, siz
 		rc = read_blob(oob->fd, in, in_len);
 	if (rc == -ECONNRESET)
 		rc = -EPIPE;
+	/* of a socket that its owner gave a limit */
+	if (rc == -EAGAIN)
+		rc = -ETIMEDOUT;
 	if (rc == -EPIPE)
 		warnx("the other side has ended");
 	else if (rc)

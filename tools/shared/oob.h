@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define OOB_PORT     47592 /* fi_pingpong's */
-#define OOB_BLOB_MAX 4096
+#define OOB_BLOB_MAX 8192
 #define OOB_HOST_MAX 64
 
 struct oob {
@@ -48,7 +48,7 @@ void oob_adopt(struct oob *oob, int fd);
  * @in_len:  in: room at @in; out: length received
  *
  * Both sides call it. Prints the reason of a failure. Returns 0, -EPIPE when the other side is gone,
- * -EMSGSIZE when its blob does not fit, or -errno.
+ * -EMSGSIZE when its blob does not fit, -ETIMEDOUT where oob->fd has a limit (SO_RCVTIMEO), or -errno.
  */
 int oob_exchange(struct oob *oob, const void *out, size_t out_len, void *in, size_t *in_len);
 

@@ -89,6 +89,18 @@ static void a_blob_that_does_not_fit_is_not_read(void **state)
 	assert_int_equal(oob_exchange(&ends->a, "x", 1, in, &len), -EMSGSIZE);
 }
 
+static void a_side_that_is_silent_is_an_error_where_there_is_a_limit(void **state)
+{
+	const struct timeval limit = { .tv_usec = 1000 };
+	struct ends *ends = *state;
+	char in[16];
+	size_t len = sizeof(in);
+
+	assert_int_equal(setsockopt(ends->a.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)),
+			 0);
+	assert_int_equal(oob_exchange(&ends->a, "x", 1, in, &len), -ETIMEDOUT);
+}
+
 static void a_side_that_left_is_an_error_and_no_signal(void **state)
 {
 	struct ends *ends = *state;
@@ -187,6 +199,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(both_sides_get_the_others_blob, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_blob_that_does_not_fit_is_not_read, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_side_that_is_silent_is_an_error_where_there_is_a_limit, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_side_that_left_is_an_error_and_no_signal,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_barrier_tells_that_the_other_gave_up, setup,

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define CONNECT_WAIT_MS 10000
-#define FORMAT		"weft-plan 5 tagged=%u verify=%u tests=%u rounds=%u iterations=%u provider=%"
+#define FORMAT		"weft-plan 6 tagged=%u verify=%u tests=%u rounds=%u iterations=%u provider=%"
 #define WORD_MAX	256 /* of a list of tests */
 
 /* Where a size is in the plan's, which it joins if it is new; -1 when there is no room. */

@@ -72,8 +72,8 @@ static void the_largest_plan_fits(void **state)
 	assert_int_equal(strlen(got.provider), PLAN_PROVIDER_MAX - 1);
 }
 
-#define HEAD "weft-plan 5 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
-#define AT   "at=1:1:1:1:1:1:1:1:1:1:1:1:1:1"
+#define HEAD "weft-plan 6 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
+#define AT   "at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1"
 
 static void a_forged_plan_is_refused(void **state)
 {
@@ -81,18 +81,18 @@ static void a_forged_plan_is_refused(void **state)
 		"",
 		"weft-plan",
 		"weft-plan 2 tagged=1 verify=1 tests=1 rounds=1 iterations=1 provider=- sizes=8",
-		"weft-plan 5 tagged=2 verify=1 tests=1 rounds=1 iterations=1 provider=- " AT
+		"weft-plan 6 tagged=2 verify=1 tests=1 rounds=1 iterations=1 provider=- " AT
 		" sizes=8",
-		"weft-plan 5 tagged=1 verify=1 tests=1 rounds=0 iterations=1 provider=- " AT
+		"weft-plan 6 tagged=1 verify=1 tests=1 rounds=0 iterations=1 provider=- " AT
 		" sizes=8",
 		HEAD "provider=- " AT " sizes=",
 		HEAD "provider=- " AT " sizes=8g",
 		HEAD "provider= " AT " sizes=8",
 		HEAD "provider=- " AT,
 		HEAD "provider=- sizes=8",
-		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
-		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
-		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:2 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:2 sizes=8",
 	};
 	struct plan plan = example(), untouched = plan;
 	size_t i;
