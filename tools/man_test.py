@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""man_test.py WEFT PAGES - the manual pages say what the tool says
+"""man_test.py WEFT PAGES [PROGRAM...] - the manual pages say what the tool says
 
-Every option of 'weft COMMAND --help' is in the command's page and the other way round, with
-the same argument; weft(7) has every setting that 'weft info --env' knows, and no other; no
+Every option of 'weft COMMAND --help', and of 'PROGRAM --help', is in the command's page and the
+other way round, with the same argument; weft(7) has every setting that 'weft info --env' knows, and no other; no
 page has an error that groff or, where it is installed, mandoc finds.
 """
 import pathlib
@@ -23,10 +23,10 @@ def output(*command):
                           check=False)
 
 
-def help_options(weft, command):
+def help_options(*command):
     """{(short, long, '=' or '[=' or '', argument)} of a --help"""
     found = set()
-    for line in output(weft, command, '--help').stdout.splitlines():
+    for line in output(*command, '--help').stdout.splitlines():
         match = HELP_OPTION.match(line)
         if match:
             short, name, sign, argument = match.groups(default='')
@@ -44,15 +44,14 @@ def page_options(page):
     return found
 
 
-def options_agree(weft, pages):
-    for command in ('info', 'pingpong', 'bench', 'scale', 'run', 'mem'):
-        told, written = help_options(weft, command), page_options(pages / f'weft-{command}.1')
-        if not told:
-            findings.append(f'weft {command} --help has no option')
-        for option in sorted(told - written):
-            findings.append(f'weft-{command}.1 lacks {option}')
-        for option in sorted(written - told):
-            findings.append(f'weft {command} --help lacks {option}')
+def options_agree(pages, page, *command):
+    told, written = help_options(*command), page_options(pages / f'{page}.1')
+    if not told:
+        findings.append(f'{command} --help has no option')
+    for option in sorted(told - written):
+        findings.append(f'{page}.1 lacks {option}')
+    for option in sorted(written - told):
+        findings.append(f'{command} --help lacks {option}')
 
 
 def commands_agree(weft, pages):
@@ -83,8 +82,11 @@ def pages_are_clean(pages):
                 findings.append(f'{checker[0]}: {said}')
 
 
-def main(weft, pages):
-    options_agree(weft, pages)
+def main(weft, pages, *programs):
+    for command in ('info', 'pingpong', 'bench', 'scale', 'run', 'mem', 'copy'):
+        options_agree(pages, f'weft-{command}', weft, command)
+    for program in programs:
+        options_agree(pages, pathlib.Path(program).name, program)
     commands_agree(weft, pages)
     settings_agree(weft, pages)
     pages_are_clean(pages)
@@ -92,4 +94,4 @@ def main(weft, pages):
     return 1 if findings else 0
 
 
-sys.exit(main(sys.argv[1], pathlib.Path(sys.argv[2])))
+sys.exit(main(sys.argv[1], pathlib.Path(sys.argv[2]), *sys.argv[3:]))

@@ -24,6 +24,7 @@ static const struct {
 	{ "scale", weft_scale, "what many endpoints and many peers cost" },
 	{ "run", weft_run, "run a program, or mpirun, on this library" },
 	{ "mem", weft_mem, "the registered memory of running programs" },
+	{ "copy", weft_copy, "copy files into the memory of a peer, over any provider" },
 };
 
 static void usage(FILE *to)

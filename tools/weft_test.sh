@@ -43,7 +43,7 @@ expect 'weft alone shows its usage' 2 '^Usage: weft COMMAND' "$weft"
 expect 'weft --help lists the commands' 0 '^  bench ' "$weft" --help
 expect 'an unknown command is named' 2 "no command 'frob'" "$weft" frob
 expect 'weft --version names the library' 0 'libfabric' "$weft" --version
-for command in info pingpong bench scale run mem; do
+for command in info pingpong bench scale run mem copy; do
 	expect "weft $command --help" 0 "^Usage: weft $command" "$weft" $command --help
 	expect "weft $command knows its options" 2 "weft $command --help" \
 		"$weft" $command --frob

@@ -3,6 +3,7 @@
  * Results as one JSON object, by way of Jansson; results.h has the contract,
  * weft-bench(1) the members. Called by results_publish.
  */
+#include "json_names.h"
 #include "results.h"
 
 #include <errno.h>
@@ -20,21 +21,6 @@
 static json_t *number(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();
-}
-
-/* Names come from libraries and command lines, and need not be UTF-8. */
-static json_t *string(const char *text)
-{
-	json_t *value = json_string(text);
-	char ascii[RESULTS_TEXT_MAX];
-	size_t i;
-
-	if (value)
-		return value;
-	for (i = 0; text[i] && i < sizeof(ascii) - 1; i++)
-		ascii[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
-	ascii[i] = '\0';
-	return json_string(ascii);
 }
 
 static json_t *array_of(const double *values, size_t cnt)
@@ -82,10 +68,10 @@ static json_t *row_object(const struct result *row, bool compared)
 
 static json_t *machine_object(const struct machine *machine)
 {
-	return json_pack("{s:o, s:i, s:b, s:I, s:o, s:o}", "cpu", string(machine->cpu), "cores",
-			 (int)machine->cores, "virtual", (int)machine->virtual, "memory_bytes",
-			 (json_int_t)machine->memory_bytes, "kernel", string(machine->kernel),
-			 "load", array_of(machine->load, 3));
+	return json_pack("{s:o, s:i, s:b, s:I, s:o, s:o}", "cpu", json_name(machine->cpu),
+			 "cores", (int)machine->cores, "virtual", (int)machine->virtual,
+			 "memory_bytes", (json_int_t)machine->memory_bytes, "kernel",
+			 json_name(machine->kernel), "load", array_of(machine->load, 3));
 }
 
 static json_t *config_object(const struct results_config *config)
@@ -94,9 +80,10 @@ static json_t *config_object(const struct results_config *config)
 
 	if (config->api)
 		api = json_sprintf("%u.%u", FI_MAJOR(config->api), FI_MINOR(config->api));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "provider", string(config->provider),
-			 "provider_version", string(config->prov_version), "libfabric", api,
-			 "build", string(config->build), "library", string(config->library));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "provider", json_name(config->provider),
+			 "provider_version", json_name(config->prov_version), "libfabric", api,
+			 "build", json_name(config->build), "library",
+			 json_name(config->library));
 }
 
 static json_t *command_array(char **command)
@@ -104,7 +91,7 @@ static json_t *command_array(char **command)
 	json_t *array = json_array();
 
 	for (; command && *command; command++)
-		json_array_append_new(array, string(*command));
+		json_array_append_new(array, json_name(*command));
 	return array;
 }
 

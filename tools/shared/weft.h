@@ -12,6 +12,7 @@ int weft_bench(int argc, char **argv);
 int weft_scale(int argc, char **argv);
 int weft_run(int argc, char **argv);
 int weft_mem(int argc, char **argv);
+int weft_copy(int argc, char **argv);
 
 /* Exit status for a command line that makes no sense, as shells use it. */
 #define WEFT_EXIT_USAGE 2
