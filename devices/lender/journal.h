@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a lender keeps in mind of a device's leases, in a file: who has them, and their tokens. The controller knows
+ * which of them run. The file is replaced as a whole, so that a lender that is killed leaves the old one or the new one.
+ */
+#ifndef WEFT_DEVICES_LENDER_JOURNAL_H
+#define WEFT_DEVICES_LENDER_JOURNAL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * struct journal_lease - a lease
+ * @used:  0: it is not lent now, and @generation is the last one that was
+ * @flags: LEASE_*
+ */
+struct journal_lease {
+	uint32_t used;
+	uint32_t generation;
+	uint64_t token;
+	uint32_t flags;
+	uid_t uid;
+	pid_t pid;
+};
+
+/*
+ * journal_read - read the leases of a device
+ * @leases: out: @cnt of them, by number; zero where there is none
+ * A file that is not there, or not a whole journal, is one without leases; the latter with a log line.
+ */
+void journal_read(const char *folder, uint64_t device, struct journal_lease *leases,
+		  uint32_t cnt);
+
+/* journal_write - returns 0 or -errno, and the file is as it was */
+int journal_write(const char *folder, uint64_t device, const struct journal_lease *leases,
+		  uint32_t cnt);
+
+/*
+ * journal_node - the number of this host, which is made at first use and kept
+ * Returns 0 or -errno.
+ */
+int journal_node(const char *folder, uint64_t *node);
+
+#endif
