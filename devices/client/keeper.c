@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The thread of a connection to a lender: it renews leases, hears of events over a connection of its own, and connects
+ * again when the lender has come back, where it shows the leases that go on.
+ */
+#define _GNU_SOURCE
+#include "lenders.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define AGAIN_MS 100
+
+/* Between two looks at a lease that nobody renews, when little of it is left. */
+#define KEEP_MS_MIN 20u
+
+static void tell(struct weft_lender *lender, uint32_t kind, uint64_t device, uint32_t lease)
+{
+	struct weft_event event = {
+		.kind = kind, .lease = lease, .device = device, .node = lender->node
+	};
+
+	if (lender->listed)
+		listed_hear(lender->listed, &event);
+	else if (lender->eq)
+		fi_eq_write(lender->eq, WEFT_DEVICE_EVENT, &event, sizeof(event), 0);
+}
+
+static int watch(struct weft_lender *lender)
+{
+	struct request request = { .msg = { .kind = LEASE_WATCH } };
+	int fd = lender_connect(lender), err;
+
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&lender->lock);
+	err = lender_ask_over(lender, fd, &request);
+	pthread_mutex_unlock(&lender->lock);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+static void hear(struct weft_lender *lender, const struct lease_message *msg)
+{
+	struct weft_device *dev;
+
+	if (msg->index != WEFT_EVENT_LEASE_ENDED) {
+		tell(lender, msg->index, msg->device, msg->lease);
+		return;
+	}
+	pthread_mutex_lock(&lender->devices_lock);
+	for (dev = lender->devices; dev; dev = dev->next)
+		if (dev->info.id == msg->device && dev->lease == msg->lease)
+			device_end(dev, -ESTALE);
+	pthread_mutex_unlock(&lender->devices_lock);
+}
+
+/*
+ * Tell once of each lease that has ended, whoever has found that out: the lender has said so, or its time has passed and
+ * there is no lender. What was borrowed then waits for no interrupt any more.
+ */
+static void tell_ended(struct weft_lender *lender)
+{
+	struct weft_device *dev;
+
+	pthread_mutex_lock(&lender->devices_lock);
+	for (dev = lender->devices; dev; dev = dev->next) {
+		if (dev->told || !device_ended(dev, true))
+			continue;
+		dev->told = true;
+		tell(lender, WEFT_EVENT_LEASE_ENDED, dev->info.id, dev->lease);
+		device_wake(dev);
+	}
+	pthread_mutex_unlock(&lender->devices_lock);
+}
+
+/* Take an event. False: the lender is gone. */
+static bool take_event(struct weft_lender *lender, int fd)
+{
+	struct lease_message msg;
+	struct iovec iov = { &msg, sizeof(msg) };
+	int fds[PACKET_FDS_MAX];
+	uint32_t cnt;
+	ssize_t n = packet_recv(fd, &iov, 1, fds, &cnt, 0);
+
+	if (n <= 0)
+		return n == -ETIMEDOUT;
+	packet_close_fds(fds, cnt);
+	if (n != sizeof(msg) || msg.kind != LEASE_EVENT)
+		return false;
+	hear(lender, &msg);
+	return true;
+}
+
+/* Show the leases that go on over a new connection. */
+static int attach_all(struct weft_lender *lender, int fd)
+{
+	struct weft_device *dev;
+	int err = 0;
+
+	pthread_mutex_lock(&lender->devices_lock);
+	for (dev = lender->devices; dev && !err; dev = dev->next) {
+		struct weft_device_info info;
+		struct request request = {
+			.msg = { .kind = LEASE_ATTACH,
+				 .device = dev->info.id,
+				 .lease = dev->lease,
+				 .generation = dev->generation,
+				 .token = dev->token },
+			.data = &info,
+			.data_room = sizeof(info),
+		};
+
+		if (device_ended(dev, false))
+			continue;
+		err = lender_ask_over(lender, fd, &request);
+		if (err == -ESTALE)
+			device_end(dev, err);
+		/* Another answer is about this lease alone. */
+		if (err == -ESTALE || err == -ENODEV || err == -EACCES)
+			err = 0;
+	}
+	pthread_mutex_unlock(&lender->devices_lock);
+	return err;
+}
+
+static bool connect_again(struct weft_lender *lender)
+{
+	int fd = lender_connect(lender), err;
+
+	if (fd < 0)
+		return false;
+	pthread_mutex_lock(&lender->lock);
+	err = attach_all(lender, fd);
+	if (!err) {
+		if (lender->fd >= 0)
+			close(lender->fd);
+		lender->fd = fd;
+	}
+	pthread_mutex_unlock(&lender->lock);
+	if (err)
+		close(fd);
+	return !err;
+}
+
+/* Whether requests find no lender, though events may come. */
+static bool is_lost(struct weft_lender *lender)
+{
+	bool lost;
+
+	pthread_mutex_lock(&lender->lock);
+	lost = lender->fd < 0;
+	pthread_mutex_unlock(&lender->lock);
+	return lost;
+}
+
+static void lose(struct weft_lender *lender)
+{
+	pthread_mutex_lock(&lender->lock);
+	if (lender->fd >= 0)
+		close(lender->fd);
+	lender->fd = -1;
+	pthread_mutex_unlock(&lender->lock);
+	tell(lender, WEFT_EVENT_LENDER_LOST, 0, 0);
+}
+
+/*
+ * A lease that is to be renewed now; its @renew_ms is the next time. NULL: none, and @ms is how long until one is, or
+ * has to have ended.
+ */
+static struct weft_device *next_renewal(struct weft_lender *lender, int *ms)
+{
+	uint64_t now = client_now_ms(), next = UINT64_MAX;
+	struct weft_device *dev;
+
+	for (dev = lender->devices; dev; dev = dev->next) {
+		uint64_t over = atomic_load(&dev->over_ms) + 1;
+
+		if (device_ended(dev, true))
+			continue;
+		if (dev->renew_ms <= now) {
+			dev->renew_ms = now + dev->ms / 3 + KEEP_MS_MIN;
+			return dev;
+		}
+		next = dev->renew_ms < next ? dev->renew_ms : next;
+		next = over < next ? over : next;
+	}
+	*ms = next == UINT64_MAX     ? -1
+	      : next < now	     ? 0
+	      : next - now > INT_MAX ? INT_MAX
+				     : (int)(next - now);
+	return NULL;
+}
+
+/* Renew what is to be renewed; returns how long until the next one. */
+static int renew_all(struct weft_lender *lender)
+{
+	struct weft_device *dev;
+	int ms = -1;
+
+	pthread_mutex_lock(&lender->devices_lock);
+	while ((dev = next_renewal(lender, &ms))) {
+		atomic_fetch_add(&dev->refs, 1);
+		pthread_mutex_unlock(&lender->devices_lock);
+		/* One that turns out to have ended is told of. */
+		device_keep(dev);
+		device_unref(dev);
+		pthread_mutex_lock(&lender->devices_lock);
+	}
+	pthread_mutex_unlock(&lender->devices_lock);
+	return ms;
+}
+
+static void *keep(void *arg)
+{
+	struct weft_lender *lender = arg;
+	int fd = watch(lender);
+	uint64_t cnt;
+
+	while (!atomic_load(&lender->stop)) {
+		int ms = renew_all(lender);
+		struct pollfd p[2] = { { .fd = lender->wake, .events = POLLIN },
+				       { .fd = fd, .events = POLLIN } };
+
+		tell_ended(lender);
+		if (fd < 0 && (ms < 0 || ms > AGAIN_MS))
+			ms = AGAIN_MS;
+		if (poll(p, 2, ms) < 0 && errno != EINTR)
+			break;
+		if (p[0].revents && read(lender->wake, &cnt, sizeof(cnt)) < 0)
+			break;
+		if (fd < 0 && connect_again(lender)) {
+			fd = watch(lender);
+			if (fd >= 0)
+				tell(lender, WEFT_EVENT_LENDER_BACK, 0, 0);
+		} else if (fd >= 0 && ((p[1].revents && !take_event(lender, fd)) ||
+				       (p[0].revents && is_lost(lender)))) {
+			close(fd);
+			fd = -1;
+			lose(lender);
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+int keeper_start(struct weft_lender *lender)
+{
+	sigset_t all, old;
+	int err;
+
+	lender->wake = eventfd(0, EFD_CLOEXEC);
+	if (lender->wake < 0)
+		return -errno;
+	/* Signals are the program's, on its threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	err = -pthread_create(&lender->keeper, NULL, keep, lender);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		close(lender->wake);
+	return err;
+}
+
+void keeper_wake(struct weft_lender *lender)
+{
+	uint64_t one = 1;
+
+	if (write(lender->wake, &one, sizeof(one)) < 0)
+		return; /* it has been woken already */
+}
+
+void keeper_stop(struct weft_lender *lender)
+{
+	atomic_store(&lender->stop, true);
+	keeper_wake(lender);
+	pthread_join(lender->keeper, NULL);
+	close(lender->wake);
+}
