@@ -83,7 +83,7 @@ def pages_are_clean(pages):
 
 
 def main(weft, pages, *programs):
-    for command in ('info', 'pingpong', 'bench', 'scale', 'run', 'mem', 'copy'):
+    for command in ('info', 'pingpong', 'bench', 'scale', 'run', 'mem', 'copy', 'lend', 'devices'):
         options_agree(pages, f'weft-{command}', weft, command)
     for program in programs:
         options_agree(pages, pathlib.Path(program).name, program)

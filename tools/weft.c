@@ -25,6 +25,8 @@ static const struct {
 	{ "run", weft_run, "run a program, or mpirun, on this library" },
 	{ "mem", weft_mem, "the registered memory of running programs" },
 	{ "copy", weft_copy, "copy files into the memory of a peer, over any provider" },
+	{ "lend", weft_lend, "lend NVMe controllers to other processes" },
+	{ "devices", weft_devices, "show, borrow and return what others lend" },
 };
 
 static void usage(FILE *to)

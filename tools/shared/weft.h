@@ -13,6 +13,8 @@ int weft_scale(int argc, char **argv);
 int weft_run(int argc, char **argv);
 int weft_mem(int argc, char **argv);
 int weft_copy(int argc, char **argv);
+int weft_lend(int argc, char **argv);
+int weft_devices(int argc, char **argv);
 
 /* Exit status for a command line that makes no sense, as shells use it. */
 #define WEFT_EXIT_USAGE 2

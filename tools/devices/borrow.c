@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * 'weft devices borrow', 'return', 'renew', 'share' and 'revoke'.
+ */
+#define _GNU_SOURCE
+#include "devices.h"
+#include "weft.h"
+
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DEFAULT_SECONDS 600
+
+static uint32_t lease_ms(const struct devices_options *opt)
+{
+	return (opt->seconds ? opt->seconds : DEFAULT_SECONDS) * 1000;
+}
+
+static struct weft_device *attach(const struct devices_options *opt)
+{
+	struct weft_device *dev;
+	int err = weft_device_attach(opt->lender, opt->operands[0], &dev);
+
+	if (err == -EINVAL)
+		errx(WEFT_EXIT_USAGE, "'%s' is no ticket", opt->operands[0]);
+	if (err)
+		devices_fail(opt->operands[0], err);
+	return dev;
+}
+
+/* Run a command as a child, whose exit status is ours. The lease is ours too, and ends with us. */
+static int run(char **command, const char *ticket)
+{
+	int status;
+	pid_t child;
+
+	setenv("WEFT_TICKET", ticket, 1);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	child = fork();
+	if (child < 0)
+		err(EXIT_FAILURE, "%s", command[0]);
+	if (!child) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGQUIT, SIG_DFL);
+		execvp(command[0], command);
+		warn("%s", command[0]);
+		_exit(127);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			err(EXIT_FAILURE, "waiting for %s", command[0]);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void print_ticket(const struct devices_options *opt, struct weft_device *dev,
+			 const char *ticket)
+{
+	json_t *root;
+
+	if (!opt->json) {
+		printf("%s\n", ticket);
+		return;
+	}
+	root = json_pack("{s:s, s:s, s:I, s:f}", "device", weft_device_info(dev)->name,
+			 "ticket", ticket, "lease", (json_int_t)weft_device_lease(dev),
+			 "seconds", lease_ms(opt) / 1e3);
+	json_dumpf(root, stdout, JSON_COMPACT);
+	printf("\n");
+	json_decref(root);
+}
+
+int devices_borrow(const struct devices_options *opt)
+{
+	struct weft_borrow_attr attr = {
+		.size = sizeof(attr),
+		.name = opt->operand_cnt ? opt->operands[0] : NULL,
+		.device_class = opt->device_class,
+		.vendor = opt->vendor,
+		.flags = opt->shared ? WEFT_BORROW_SHARED : 0,
+		.ms = lease_ms(opt),
+		.keep = !opt->program,
+	};
+	struct weft_device *dev;
+	char ticket[WEFT_TICKET_MAX];
+	int err, status = EXIT_SUCCESS;
+
+	err = weft_device_borrow(opt->lender, &attr, &dev);
+	if (err == -EBUSY)
+		errx(EXIT_FAILURE, "%s: others have borrowed it%s",
+		     attr.name ? attr.name : "every device",
+		     opt->shared ? ", exclusively" : " (--shared?)");
+	if (err)
+		devices_fail(attr.name ? attr.name : "a device", err);
+	weft_device_ticket(dev, ticket);
+	if (opt->program) {
+		status = run(opt->program, ticket);
+		weft_device_return(dev);
+	} else {
+		print_ticket(opt, dev, ticket);
+		weft_device_leave(dev);
+	}
+	weft_lender_close(opt->lender);
+	return status;
+}
+
+int devices_return(const struct devices_options *opt)
+{
+	weft_device_return(attach(opt));
+	return EXIT_SUCCESS;
+}
+
+int devices_renew(const struct devices_options *opt)
+{
+	struct weft_device *dev = attach(opt);
+	int err = weft_device_renew(dev, lease_ms(opt));
+
+	if (err)
+		devices_fail(opt->operands[0], err);
+	weft_device_leave(dev);
+	return EXIT_SUCCESS;
+}
+
+int devices_share(const struct devices_options *opt)
+{
+	struct weft_device *dev = attach(opt);
+	int err = weft_device_share(dev);
+
+	if (err)
+		devices_fail(opt->operands[0], err);
+	weft_device_leave(dev);
+	return EXIT_SUCCESS;
+}
+
+int devices_revoke(const struct devices_options *opt)
+{
+	struct weft_device_info info = devices_find(opt, opt->operands[0]);
+	static struct weft_lease_info leases[1024];
+	size_t cnt = sizeof(leases) / sizeof(leases[0]), i;
+	int err = weft_lease_list(opt->lender, info.id, leases, &cnt);
+
+	if (err)
+		devices_fail(info.name, err);
+	for (i = 0; i < cnt; i++) {
+		char number[16];
+
+		snprintf(number, sizeof(number), "%u", leases[i].lease);
+		if (strcmp(number, opt->operands[1]))
+			continue;
+		err = weft_lease_revoke(opt->lender, &leases[i]);
+		if (err)
+			devices_fail(opt->operands[1], err);
+		return EXIT_SUCCESS;
+	}
+	errx(EXIT_FAILURE, "%s has no lease %s", info.name, opt->operands[1]);
+}
