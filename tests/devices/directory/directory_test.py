@@ -1,0 +1,319 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""directory_test.py BUILD CASE - lenders and borrowers that meet at etcd
+
+CASE is one of the functions below. Each starts the members and lenders that it needs. Bounds are those that docs/devices.md
+names, and some seconds for a machine that is busy.
+"""
+import concurrent.futures
+import json
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+
+from parts import Site, encoded  # noqa: E402
+from stand import check, run_case, wait_until  # noqa: E402
+
+SKIP = 77
+
+# enum weft_event_kind
+DEVICE_ADDED, DEVICE_REMOVED, _, LENDER_LOST, LENDER_BACK, DEVICE_CHANGED, LENDER_ADDED, LENDER_REMOVED, \
+    DIRECTORY_LOST, DIRECTORY_BACK = range(10)
+
+# A registration is gone 6 s after its lender has died or the members have elected a leader, a watch moves within 5 s, a member has 2 s to answer, members that
+# elect a leader have 5 s.
+GONE_S, MOVE_S, ELECT_S, SLACK_S = 6, 5, 5, 6
+
+
+class Events:
+    """Those that a borrower hears, as many as have come so far"""
+
+    def __init__(self, borrower):
+        self.borrower = borrower
+        self.heard = []
+
+    def take(self):
+        self.heard += [int(kind) for kind in self.borrower.ask('events')[1:]]
+        return self.heard
+
+    def wait(self, kind, seconds, never=None):
+        wait_until(f'event {kind}', lambda: kind in self.take(), seconds)
+        check(never not in self.heard, f'event {never} among {self.heard}')
+        self.heard.clear()
+
+
+class Lines:
+    """The objects that 'weft devices --watch --json' has written"""
+
+    def __init__(self, process):
+        self.process = process
+        self.seen = []
+
+    def wait(self, event, seconds, name=None):
+        def found():
+            while not self.process.lines.empty():
+                self.seen.append(json.loads(self.process.lines.get()))
+            return any(line['event'] == event and (not name or line.get('name') == name) for line in self.seen)
+        wait_until(f'{event} of {name} is watched', found, seconds)
+        self.seen.clear()
+
+
+def reads_on(borrower):
+    """The device goes on: some more reads, and no error."""
+    before = int(borrower.ask('reads')[1])
+
+    def more():
+        error, cnt = borrower.ask('reads')
+        check(error == '0', f'a read fails: {error}')
+        return int(cnt) > before + 20
+    wait_until('reads go on', more, 10)
+
+
+def one_dead(site, borrower, events, watch, names):
+    """With one of three members dead, the leader, everything goes on, and that the others elect another one is no event."""
+    dead = site.leader()
+    site.members[dead].kill()
+    status, out, errors, seconds = site.weft_devices('--json')
+    check(status == 0 and len(json.loads(out)['devices']) == 2, f'the list with one dead member: {errors}')
+    check(seconds < 2 + ELECT_S + SLACK_S, f'the list takes {seconds:.1f} s with one dead member')
+    # A controller comes and goes, and a lender.
+    site.controllers[0].kill()
+    events.wait(DEVICE_REMOVED, MOVE_S + ELECT_S + SLACK_S, never=DIRECTORY_LOST)
+    watch.wait('device-removed', SLACK_S, names[0])
+    site.lenders[0].kill()
+    site.start_controller(0)
+    events.wait(LENDER_REMOVED, 2 * GONE_S + ELECT_S + SLACK_S)
+    watch.wait('lender-removed', SLACK_S)
+    check(list(site.devices()) == [names[1]], 'a lender that has died is listed')
+    site.start_lender(0)
+    events.wait(LENDER_ADDED, SLACK_S, never=DIRECTORY_LOST)
+    watch.wait('device-added', SLACK_S, names[0])
+    reads_on(borrower)
+    return dead
+
+
+def two_dead(site, borrower, events, watch, names):
+    """Without a majority errors are clear and bounded, and what is known and borrowed is used as ever."""
+    dead = site.leader()
+    site.members[dead].kill()
+    events.wait(DIRECTORY_LOST, MOVE_S + ELECT_S + SLACK_S)
+    watch.wait('directory-lost', SLACK_S)
+    status, _, errors, seconds = site.weft_devices()
+    check(status == 1 and 'majority' in errors, f'the list without a majority says: {errors}')
+    check(seconds < 3 * 2 + ELECT_S + SLACK_S, f'it takes {seconds:.1f} s to say so')
+    # Leases of 3 s are renewed meanwhile, and one that is known of is borrowed.
+    reads_on(borrower)
+    listed = borrower.ask('list')
+    check(listed[0] == '0' and len(listed) == 3, f'what is known is listed: {listed}')
+    check(borrower.ask('return') == ['0'], 'a device is returned')
+    answer = borrower.ask(f'borrow {names[0]} 3000')
+    check(answer == ['0', names[0]], f'a device that is known is borrowed: {answer}')
+    reads_on(borrower)
+    check(borrower.ask('share') == ['0'], 'a segment has an address')
+    check(borrower.ask('close') == ['-16'], 'a directory of which a device is borrowed is not closed')
+    return dead
+
+
+def members(build):
+    """Three members, of which one and then two are killed."""
+    with Site(build) as site:
+        names = sorted(site.wait_devices(2), key=lambda name: name[-1])
+        borrower = site.borrower()
+        events = Events(borrower)
+        watch = Lines(site.start('watch', site.build / 'tools/weft', 'devices', f'--directory={site.urls}', '--watch',
+                                 '--json'))
+        watch.wait('device', SLACK_S, names[1])
+        answer = borrower.ask(f'borrow {names[1]} 3000')
+        check(answer == ['0', names[1]], f'a device is borrowed by its name: {answer}')
+        watch.wait('device-changed', SLACK_S, names[1])
+        events.wait(DEVICE_CHANGED, SLACK_S)
+        dead = one_dead(site, borrower, events, watch, names), two_dead(site, borrower, events, watch, names)
+        for i in dead:
+            site.start_member(i)
+        events.wait(DIRECTORY_BACK, 20)
+        watch.wait('directory-back', SLACK_S)
+        site.wait_devices(2)
+        wait_until('states are as they are', lambda: site.devices() == {names[0]: 'exclusive', names[1]: 'free'},
+                   SLACK_S)
+        reads_on(borrower)
+        check(borrower.ask('return') == ['0'] and borrower.ask('close') == ['0'], 'the directory is closed')
+
+
+def registrations(build):
+    """What etcd has lost comes back, what others have written there does no harm, and a lender that ends is gone."""
+    with Site(build, members=1) as site:
+        names = sorted(site.wait_devices(2))
+        prefix = {'key': encoded('/weft/lenders/'), 'range_end': encoded('/weft/lenders0')}
+        lease = site.ask_member(0, 'kv/range', prefix)['kvs'][0]['lease']
+        site.ask_member(0, 'lease/revoke', {'ID': lease})
+        site.wait_devices(2)
+        site.ask_member(0, 'kv/deleterange', prefix)
+        site.wait_devices(2)
+        # Keys that are no lender's, and values that are none.
+        for i, value in enumerate(('', '{', '[]', '\x1b[2J', '{"version":1}', b'\xff\xfe')):
+            for key in f'/weft/lenders/{i:016x}', f'/weft/lenders/{i}\x1b', f'/weft/lenders/{"a" * 400}{i}':
+                site.ask_member(0, 'kv/put', {'key': encoded(key), 'value': encoded(value)})
+        status, out, errors, _ = site.weft_devices()
+        check(status == 0 and all(name in out for name in names) and '\x1b' not in out + errors,
+              f'strangers in the directory: {out}{errors}')
+        # More lenders than are read at once, of whom nobody is there.
+        value = site.ask_member(0, 'kv/range', prefix)['kvs'][-1]['value']
+        for i in range(150):
+            site.ask_member(0, 'kv/put', {'key': encoded(f'/weft/lenders/0000000000001{i:03x}'), 'value': value})
+        check(sorted(site.devices()) == names, 'a value of another key')
+        commands(site, names)
+        for lender in site.lenders:
+            lender.signal(signal.SIGTERM)
+        site.wait_devices(0, 3)
+        elsewhere(site)
+
+
+def commands(site, names):
+    """The commands of 'weft devices' find the lender of a device."""
+    status, out, errors, _ = site.weft_devices('id-ctrl', names[1])
+    check(status == 0 and names[1][-5:] in out, f'id-ctrl: {errors}')
+    status, ticket, errors, _ = site.weft_devices('borrow', names[1], '--for=30')
+    check(status == 0, f'borrow: {errors}')
+    status, out, errors, _ = site.weft_devices('leases')
+    check(status == 0 and names[1] in out and names[0] not in out, f'leases: {out}{errors}')
+    status, _, errors, _ = site.weft_devices('borrow', names[1])
+    check(status == 1 and 'others have borrowed it' in errors, f'borrow: {errors}')
+    status, _, errors, _ = site.weft_devices('borrow', 'nvme-')
+    check(status == 1 and 'not unique' in errors, f'borrow: {errors}')
+    status, _, errors, _ = site.weft_devices('return', ticket.strip())
+    check(status == 0, f'return: {errors}')
+    status, _, errors, _ = site.weft_devices('return', ticket.strip())
+    check(status == 1 and 'has ended' in errors, f'return: {errors}')
+    # What programs do that take no options; WEFT_LENDER comes first.
+    status, out, errors, _ = site.weft_devices(env={'WEFT_DIRECTORY': site.urls, 'WEFT_LENDER': ''})
+    check(status == 0 and all(name in out for name in names), f'WEFT_DIRECTORY: {out}{errors}')
+    status, out, errors, _ = site.weft_devices(env={'WEFT_DIRECTORY': 'http://a',
+                                                    'WEFT_LENDER': f'{site.folder}/lender0'})
+    check(status == 0 and out.count('nvme-') == 1, f'WEFT_LENDER: {out}{errors}')
+
+
+def elsewhere(site):
+    """A lender that is started again elsewhere is found there by who has a lease of it."""
+    site.start_lender(0)
+    site.wait_devices(1)
+    borrower = site.borrower()
+    name = borrower.ask('borrow - 4000')[1]
+    # The first one asks the lender what blocks there are.
+    reads_on(borrower)
+    site.lenders[0].kill()
+    site.start_lender(0, socket='elsewhere')
+    events = Events(borrower)
+    events.wait(LENDER_BACK, SLACK_S)
+    reads_on(borrower)
+    check(borrower.ask('return') == ['0'], f'{name} is returned')
+
+
+def door(build):
+    """A lender whose socket can't be reached has an address, and one that has begun again another one."""
+    with Site(build, members=1, lenders=1, door=True) as site:
+        site.wait_devices(1)
+        (site.folder / 'lender0').unlink()
+        borrower = site.borrower()
+        check(borrower.ask('borrow - 5000')[0] == '0', f'a device is borrowed: {borrower.text()}')
+        reads_on(borrower)
+        site.lenders[0].kill()
+        site.start_lender(0)
+        (site.folder / 'lender0').unlink()
+        reads_on(borrower)
+        events = Events(borrower)
+        events.wait(LENDER_BACK, 2 * SLACK_S)
+        check(borrower.ask('return') == ['0'], 'it is returned')
+
+
+def stopped(build):
+    """A member that is stopped, and says nothing, is not waited for for long; one that goes on serves again."""
+    with Site(build, lenders=1) as site:
+        site.wait_devices(1)
+        borrower = site.borrower()
+        events = Events(borrower)
+        for member in site.members:
+            member.signal(signal.SIGSTOP)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            meanwhile = pool.submit(site.weft_devices)
+            events.wait(DIRECTORY_LOST, MOVE_S + 4 * 2 + SLACK_S)
+            status, _, errors, seconds = meanwhile.result()
+        check(status == 1 and 'no member of the directory answers' in errors, f'none answers: {errors}')
+        check(seconds < 3 * 2 + SLACK_S, f'it takes {seconds:.1f} s to say so')
+        for member in site.members:
+            member.signal(signal.SIGCONT)
+        events.wait(DIRECTORY_BACK, 3 * 2 + SLACK_S)
+        # What has run out meanwhile is registered again.
+        wait_until('the device is listed', lambda: len(borrower.ask('list')) == 2, 2 * SLACK_S)
+        site.wait_devices(1)
+        events.take().clear()
+        # Whichever has the watch.
+        site.members[0].signal(signal.SIGSTOP)
+        check(borrower.ask('borrow - 3000')[0] == '0', 'a device is borrowed')
+        events.wait(DEVICE_CHANGED, MOVE_S + 3 * 2 + SLACK_S)
+        reads_on(borrower)
+        site.members[0].signal(signal.SIGCONT)
+
+
+def tls(build):
+    """Over TLS, by a certificate that is trusted, and not by another one."""
+    with Site(build, members=1, lenders=0, options=['--auto-tls']) as site:
+        wait_until('there is a certificate', site.certificate.exists, 20)
+        wait_until('the member works', lambda: site.weft_devices()[0] == 0, 20)
+        site.start_controller(0)
+        site.start_lender(0)
+        site.wait_devices(1)
+        # Each ends while its thread is in the TLS library.
+        for _ in range(10):
+            status, _, errors, _ = site.weft_devices('leases')
+            check(status == 0 and not errors, f'{status}: {errors}')
+        status, _, errors, _ = site.weft_devices(env={'ETCDCTL_CACERT': ''})
+        check(status == 1 and 'not trusted' in errors, errors)
+        status, _, errors, _ = site.weft_devices(env={'ETCDCTL_CACERT': '/none'})
+        check(status == 1 and 'not trusted' in errors, errors)
+        status, _, errors, _ = site.weft_devices(urls=site.urls.replace('https', 'http'))
+        check(status == 1, 'a member of TLS answers without')
+
+
+def absent(build):
+    """Without members, without libweft-directory.so, with what is no URL: what is wrong is said."""
+    with Site(build, members=0, lenders=0) as site:
+        status, _, errors, _ = site.weft_devices(urls='http://127.0.0.1:1')
+        check(status == 1 and 'no member of the directory is there' in errors, errors)
+        status, _, errors, _ = site.weft_devices(urls='127.0.0.1:1')
+        check(status == 2 and 'http://HOST' in errors, errors)
+        status, _, errors, _ = site.weft_devices(urls='http://a,b')
+        check(status == 2 and 'http://HOST' in errors, errors)
+        site.start_controller(0)
+        tool = site.folder / 'bin' / 'weft'
+        tool.parent.mkdir()
+        shutil.copy(site.build / 'tools' / 'weft', tool)
+        for library in [*site.build.glob('core/libfabric.so.1'), *site.build.glob('btl/libweft-btl.so.0'),
+                        site.build / 'devices' / 'libweft-device.so.0']:
+            shutil.copy(library, tool.parent)
+        for command in ('devices', '--directory=http://a'), \
+                ('lend', '--directory=http://a', f'--state={site.folder}', f'--socket={site.folder}/s',
+                 site.folder / 'slot0'):
+            process = site.start(command[0], 'env', f'LD_LIBRARY_PATH={tool.parent}', tool, *command)
+            status = process.popen.wait(10)
+            check(status == 1 and 'there is no libweft-directory.so' in process.text(),
+                  f'{command}: {status}: {process.text()}')
+        # Who names no directory has nothing of HTTP.
+        for path in tool, tool.parent / 'libweft-device.so.0':
+            needs = subprocess.run(['ldd', path], capture_output=True, text=True, check=True).stdout
+            check('libcurl' not in needs, f'{path.name} needs {needs}')
+
+
+CASES = (members, registrations, door, stopped, tls, absent)
+
+
+def main(build, name):
+    if name != 'absent' and not shutil.which('etcd'):
+        print('etcd is not installed')
+        return SKIP
+    return run_case(CASES, build, name)
+
+
+sys.exit(main(*sys.argv[1:]))
