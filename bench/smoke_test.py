@@ -48,15 +48,17 @@ def bench(build):
         return SKIP
     with tempfile.TemporaryDirectory() as folder:
         # Results go beside the build: into one of our own, of links to the real one.
-        for name in ('tools', 'core', 'mem'):
+        for name in ('tools', 'core', 'mem', 'btl', 'devices'):
             pathlib.Path(folder, name).symlink_to(pathlib.Path(build, name).resolve())
         pathlib.Path(folder, 'bench').mkdir()
-        for name in ('pipe', 'registration'):
+        for name in ('pipe', 'registration', 'devices'):
             pathlib.Path(folder, 'bench', name).symlink_to(pathlib.Path(build, 'bench', name).resolve())
         status, text = run([str(HERE / 'run'), folder],
                            ONLY='shm link refused core-shm pairs-shm passive-shm mem mem-turn mem-cold scale registration mpi '
-                                'mpi-core mpi-allreduce mpi-mem mpi-fresh',
-                           ROUNDS='1', MPI_ROUNDS='1', MPI_SCALE='0.01', ENDPOINTS='20',
+                                'mpi-core mpi-allreduce mpi-mem mpi-fresh mpi-rma mpi-ob1 btl btl-threads '
+                                'devices-read devices-fio devices-fair',
+                           ROUNDS='1', MPI_ROUNDS='1', MPI_SCALE='0.01', ENDPOINTS='20', DEVICE_ROUNDS='1',
+                           DEVICE_SECONDS='0.2',
                            PEERS='20', IDLE_TIME='1', UPSTREAM_LIBFABRIC='', MPICH_OFI='')
     print(text)
     rows = lines_of(text)
@@ -66,10 +68,21 @@ def bench(build):
     if not shutil.which('mpicc.mpich'):
         absent.add('message rate 8 B against MPICH, UCX')
     if not shutil.which('mpicc.openmpi'):
-        absent |= {row for row in rows if row.startswith('Open MPI') or ' of 2 ranks, ' in row}
+        absent |= {row for row in rows if row.startswith(('Open MPI', 'MPI ', 'MPI_')) or ' of 2 ranks, ' in row}
+    elif not pathlib.Path(build, 'btl', 'openmpi', 'mca_btl_weft.so').exists():
+        absent |= {row for row in rows if row.startswith(('MPI ', 'MPI_'))}
     elif not shutil.which('mpicc.mpich') and not rows['Open MPI, link, 8 B'][1].endswith('vader'):
         print('failed: Open MPI is compared with something that is not here')
         return 1
+    if not pathlib.Path(build, 'devices', 'fio', 'weft_fio.so').exists():
+        absent |= {row for row in rows if row.startswith('device, ') and ('4 KiB depth' in row or 'a large one' in row)}
+    for program in ('nbdkit', 'qemu-nbd'):
+        if not shutil.which(program):
+            absent |= {row for row in rows if row.startswith('device, ') and f'{program}, ' in row}
+    if not shutil.which('nbdkit'):
+        absent.add('device, 4 KiB depth 32')
+    if not pathlib.Path(build, 'bench', 'devices', 'weft-device-latency').exists():
+        absent |= {row for row in rows if row.startswith('device, ')}
     wrong = [row for row, cells in rows.items() if (cells[5] == '-') != (row in absent)]
     # Who may register how much differs from machine to machine.
     wrong = [row for row in wrong if not row.startswith('registration ')]
@@ -107,6 +120,30 @@ def table(build):
         'mpi': {'ways': [{'name': name, 'figures': [{'test': 'latency', 'size': 8, 'samples': us}]}
                          for name, us in (('Open MPI, link', [1, 2, 3]), ('Open MPI, vader', [2, 3, 4]),
                                           ('MPICH, UCX', [1.5, 2.5, 3.5]))]},
+        'mpi-rma': {'ways': [{'name': name, 'figures': [{'test': 'put', 'size': 8, 'samples': us},
+                                                        {'test': 'puts', 'size': 262144, 'samples': rates}]}
+                             for name, us, rates in (
+                                 ('Open MPI, btl/weft', [0.4, 0.5, 0.6], [1, 1, 1]),
+                                 ('Open MPI, btl/weft, mem', [1, 1, 1], [2, 4, 6]),
+                                 ('Open MPI, btl/ofi, libfabric', [2, 2, 2], [1.1, 1.2, 1.3]),
+                                 ('Open MPI, btl/ofi, upstream', [0.8, 1, 1.2], [0.9, 1, 1.1]))]},
+        'devices-read': {'ways': [{'name': name, 'figures': [{'test': test, 'size': size, 'samples': us}
+                                                             for test, size, us in figures]}
+                                  for name, figures in (
+                                      ('owner', [('read', 4096, [1, 1.01, 1.02])]),
+                                      ('another process', [('read', 4096, [1.01, 1.02, 1.03])]),
+                                      ('another process, again', [('read', 4096, [1.05, 1.02, 1.0])]),
+                                      ('in namespaces', [('read', 4096, [2, 2, 2])]),
+                                      ('floor', [('memcpy', 4096, [0.4, 0.5, 0.6]), ('line', 64, [0.2, 0.2, 0.2])]))]},
+        'devices-fio': {'ways': [{'name': name, 'figures': [{'test': 'iops32', 'size': 4096, 'samples': rates}]}
+                                 for name, rates in (('weft, memory', [700, 800, 900]),
+                                                     ('nbdkit, memory', [150, 160, 170]))]},
+        'devices-fair': {'ways': [{'name': name, 'figures': [{'test': 'iops', 'size': 4096, 'samples': rates},
+                                                             {'test': 'p99', 'size': 4096, 'samples': us}]}
+                                  for name, rates, us in (('30 equal, memory', [10, 10, 10], [1, 1, 1]),
+                                                          ('29 beside a large one, memory', [7, 8.5, 9], [4, 6, 7]))]},
+        'btl-threads': comparison('', figure('puts1', 8, 'M/s', [10, 11, 12], [1, 1, 1]),
+                                  figure('puts2', 8, 'M/s', [17, 22, 24], [1, 1, 1])),
     }
     expected = {
         '8 B, tagged, one way': ['0.11 us', '0.22 us libfabric 2.7', '0.500', '0.75', '', 'must'],
@@ -124,6 +161,21 @@ def table(build):
                                                            'must'],
         'registration 4 KiB, 4 KiB pages, tuned host': ['-', '-', '-', '25 times', '', '-'],
         'Open MPI, link, 8 B': ['2 us', '2.5 us MPICH, UCX', '0.800', '1', '0.7', 'must'],
+        'MPI put 8 B against btl/ofi': ['0.5 us', '1 us Open MPI, btl/ofi, upstream', '0.500', '0.5', '', 'must'],
+        'MPI rate of puts 256 KiB, mem': ['4 M/s', '1.2 M/s Open MPI, btl/ofi, libfabric', '3.333', '2 times', '',
+                                          'must'],
+        'MPI put 8 B against vader': ['-', '-', '-', '1', '', '-'],
+        'btl, puts of two threads against one': ['22 M/s', '11 M/s one thread', '2.000', '1.6 times', '', 'must'],
+        'device, read 4 KiB, less memcpy and two lines': ['1.02 us', '0.9 us memcpy, lines', '+0.120 us', '2 us', '',
+                                                          'must'],
+        'device, another process against the owner': ['1.02 us', '1.01 us owner, A/A 0.97..1.04', '1.010', '1', '', 'must'],
+        'device, a process in namespaces against the owner': ['2 us', '1.01 us owner, A/A 0.97..1.04', '1.980', '1', '',
+                                                              'no'],
+        'device, 4 KiB depth 32': ['800 k/s', '160 k/s nbdkit, memory', '5.000', '800 k/s', '', 'must'],
+        'device, least of 29 beside a large one, memory': ['8.5 k/s', '10 k/s 30 equal, memory', '0.850', '0.8 times', '',
+                                                           'must'],
+        'device, p99 beside a large one, memory': ['6 us', '1 us 30 equal, memory', '6.000', '5', '', 'no'],
+        'device, file, 4 KiB depth 1, against io_uring': ['-', '-', '-', '0.85 times', '', '-'],
         'MPICH, link, 8 B': ['-', '-', '-', '1', '0.7', '-'],
     }
     with tempfile.TemporaryDirectory() as folder:

@@ -12,8 +12,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define BATCHES 7
+#define BATCHES	    7
+#define LARGE	    65536 /* bytes from which on buffers rotate */
+#define BUFFERS_MIN 8
+
+/* How many buffers of a size rotate: together they exceed the second-level cache. */
+static inline unsigned buffers_for(size_t size)
+{
+	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	size_t cnt;
+
+	if (size < LARGE)
+		return 1;
+	cnt = 2 * (cache > 0 ? (size_t)cache : 2u << 20) / size + 1;
+	return cnt < BUFFERS_MIN ? BUFFERS_MIN : (unsigned)cnt;
+}
 
 static double median(double *values)
 {

@@ -18,7 +18,6 @@
 #define _GNU_SOURCE
 #include <err.h>
 #include <mpi.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,9 +26,8 @@
 #include <unistd.h>
 
 #include "batches.h"
+#include "pin.h"
 
-#define LARGE	   65536 /* bytes from which on buffers rotate */
-#define BUFS_MIN   8
 #define WINDOW	   64
 #define WINDOWS	   1000 /* of a batch */
 #define TRIPS_MIN  16
@@ -48,22 +46,6 @@ static const struct {
 
 static int rank;
 static bool wrong;
-
-/* Each rank on a core of its own, whatever the launcher thinks of that. */
-static void pin(void)
-{
-	int cpu, skip = rank;
-	cpu_set_t all, one;
-
-	CPU_ZERO(&one);
-	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-		return;
-	for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &all) && !skip--)
-			CPU_SET(cpu, &one);
-	if (sched_setaffinity(0, sizeof(one), &one))
-		warn("cannot run on a core of our own");
-}
 
 static void mark(char *buf, size_t size, uint32_t number)
 {
@@ -121,17 +103,6 @@ static void destroy_bufs(char **bufs, unsigned cnt)
 	free(bufs);
 }
 
-static unsigned bufs_for(size_t size)
-{
-	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
-	size_t cnt;
-
-	if (size < LARGE)
-		return 1;
-	cnt = 2 * (cache > 0 ? (size_t)cache : 2u << 20) / size + 1;
-	return cnt < BUFS_MIN ? BUFS_MIN : (unsigned)cnt;
-}
-
 /* Returns microseconds one way. */
 static double pingpong(const struct bufs *bufs, unsigned trips)
 {
@@ -155,7 +126,7 @@ static double pingpong(const struct bufs *bufs, unsigned trips)
 
 static void measure_latency(size_t size, unsigned trips)
 {
-	struct bufs bufs = { .size = size, .cnt = bufs_for(size) };
+	struct bufs bufs = { .size = size, .cnt = buffers_for(size) };
 	double values[BATCHES];
 	int i;
 
@@ -243,7 +214,7 @@ int main(int argc, char **argv)
 		warnx("for two ranks");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
-	pin();
+	pin(rank);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		measure_latency(sizes[i].size, (unsigned)(sizes[i].trips * scale));
 	measure_rate((unsigned)(WINDOWS * scale) + 1);
