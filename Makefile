@@ -5,6 +5,7 @@
 #
 #   make            build into $(BUILD)
 #   make demo       NetPIPE under Open MPI on one host and on two, and its table
+#   make demo-devices  a controller, three borrowers at a time, their table and a drawing of them
 #   make check      every test
 #   make storm ROUNDS=N  N rounds of each kind of change of memory that a device transfers, and
 #                   of registering memory whose pages are taken away; at nice 19
@@ -14,6 +15,7 @@
 #   make check-clang the unit and stress suites of a build by clang
 #   make check-arm64 a build for aarch64 by gcc and clang, and the unit and model suites
 #                   in qemu-user
+#   make check-vm   every job of tests/vm, in virtual machines, one of them for aarch64
 #   make check-user the suites that need no privilege as an ordinary user
 #   make format     rewrite the sources in the house style
 #   make tidy       clang-tidy over the sources
@@ -29,30 +31,40 @@ DESTDIR ?=
 export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
 
 BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev \
-	      libjansson-dev libjemalloc-dev
+	      libjansson-dev libjemalloc-dev libcurl4-openssl-dev
 MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
 	      util-linux python3
 CHECK_PKGS  = $(MPI_PKGS) hpcc python3-mpi4py python3-numpy python3-distutils \
 	      libfabric-dev libopenmpi-dev g++ valgrind groff-base spin liburing-dev redis-server \
-	      lammps
-BENCH_PKGS  = $(MPI_PKGS) libfabric-dev libucx-dev libopenmpi-dev mpich libmpich-dev liburing-dev
+	      lammps qemu-system-x86 etcd-server $(DEVICE_PKGS) python3-libnbd
+BENCH_PKGS  = $(MPI_PKGS) libfabric-dev libucx-dev libopenmpi-dev mpich libmpich-dev liburing-dev \
+	      $(DEVICE_PKGS) qemu-utils
+DEVICE_PKGS = fio nbdkit nbdkit-plugin-dev
 CROSS_PKGS  = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libcmocka-dev:arm64 \
 	      libjansson-dev:arm64 qemu-user
+VM_PKGS     = qemu-system-x86 qemu-system-arm make util-linux python3
 STYLE_PKGS  = clang-format clang-tidy clang
 
 SOURCES = git ls-files '*.c' '*.h'
 DEPS    = scripts/deps
 
+# What weft_fio.so is built with; where that can't be had, it is left out.
+FETCH_FIO = scripts/fetch-source fio $(BUILD)/fio-source || [ $$? -eq 77 ]
+
 all: build
 
-.PHONY: all build setup demo check storm bench install asan tsan check-clang check-arm64 \
-	check-user format format-check tidy clean
+.PHONY: all build setup demo demo-devices check storm bench install asan tsan check-clang check-arm64 \
+	check-vm check-user format format-check tidy clean
 
 $(BUILD)/build.ninja:
 	@$(DEPS) $(BUILD_PKGS)
 	meson setup $(SETUP) $(BUILD)
 
+# What was installed or fetched after the last configuration may be what an optional part needs.
 setup: $(BUILD)/build.ninja
+	@for new in /var/lib/dpkg/status $(BUILD)/fio-source/.fetched; do \
+		[ ! $$new -nt $(BUILD)/build.ninja ] || exec meson setup --reconfigure $(SETUP) $(BUILD); \
+	done
 
 build: setup
 	ninja -C $(BUILD)
@@ -62,8 +74,15 @@ demo:
 	@$(MAKE) --no-print-directory build
 	scripts/demo $(BUILD)
 
+demo-devices:
+	@$(DEPS) $(BUILD_PKGS) liburing-dev util-linux python3 $(DEVICE_PKGS)
+	@$(FETCH_FIO)
+	@$(MAKE) --no-print-directory build
+	scripts/demo-devices $(BUILD) $(BUILD)/devices.svg
+
 check:
 	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS)
+	@$(FETCH_FIO)
 	@$(MAKE) --no-print-directory build
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs $(TESTARGS)
 
@@ -77,8 +96,7 @@ storm:
 
 bench:
 	@$(DEPS) $(BUILD_PKGS) $(BENCH_PKGS)
-	@$(MAKE) --no-print-directory setup
-	@[ -x $(BUILD)/bench/ucx/weft-ucx ] || meson setup --reconfigure $(SETUP) $(BUILD)
+	@$(FETCH_FIO)
 	@$(MAKE) --no-print-directory build
 	bench/run $(BUILD)
 
@@ -107,6 +125,14 @@ check-arm64:
 	@$(DEPS) $(BUILD_PKGS) $(CROSS_PKGS) clang python3
 	scripts/check-arm64 $(BUILD)-arm64 $(TESTARGS)
 
+check-vm:
+	@$(DEPS) $(BUILD_PKGS) $(CROSS_PKGS)
+	@$(DEPS) $(VM_PKGS) || echo "jobs are skipped that need what is missing"
+	@$(MAKE) --no-print-directory build
+	scripts/build-arm64 $(BUILD)-arm64
+	tests/vm/run --all --build $(BUILD) --arm64 $(BUILD)-arm64 \
+		--log $(BUILD)-vm/meson-logs/testlog.json || [ $$? -eq 77 ]
+
 check-user:
 	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS)
 	scripts/check-as-user $(BUILD)-user
@@ -121,9 +147,9 @@ format-check:
 
 tidy: setup
 	@$(DEPS) $(STYLE_PKGS)
-	$(SOURCES) | grep '\.c$$' | grep -v -e '^kernel/' -e '^bench/mpi/' | \
+	$(SOURCES) | grep '\.c$$' | grep -v -e '^kernel/' -e '^bench/mpi/' -e '^tests/vm/module/' | \
 		xargs clang-tidy --quiet -p $(BUILD)
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-clang \
-		$(BUILD)-arm64 $(BUILD)-arm64-clang $(BUILD)-arm64-jemalloc $(BUILD)-user
+		$(BUILD)-arm64 $(BUILD)-arm64-clang $(BUILD)-arm64-jemalloc $(BUILD)-vm $(BUILD)-user
