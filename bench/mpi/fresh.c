@@ -9,7 +9,7 @@
  * Rank 0 prints, after the library's name, two lines for each size:
  *
  *	fresh SIZE MICROSECONDS		from one allocation to the next, of both ranks
- *	faults SIZE COUNT		page faults of rank 0 and rank 1 together, for each message
+ *	faults SIZE COUNT		page faults of both ranks' threads that do this, for each message
  *
  * the median of some batches, after one that warms up. Every word of the last message of a batch is
  * checked; one that is wrong ends both ranks with status 1. With 'steady', a rank whose messages
@@ -42,11 +42,12 @@ static const struct {
 static int rank, ranks;
 static bool wrong;
 
+/* Of this thread: others, such as one that looks at limits of memory from time to time, have theirs. */
 static long faults_now(void)
 {
 	struct rusage usage;
 
-	getrusage(RUSAGE_SELF, &usage);
+	getrusage(RUSAGE_THREAD, &usage);
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
