@@ -5,7 +5,9 @@
 BEHIND is what the controller has: memory, or a file. ROUNDS is also what WEFT_SURVIVE_ROUNDS says. Once all is over the
 controller and the lender have as many descriptors, threads and mappings as before, and not more memory.
 """
+import contextlib
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -22,13 +24,23 @@ ROUNDS = 300
 GROWTH_KIB = 16 << 10
 
 
+def threads_of(pid):
+    """How many threads a process has of its own: the kernel's workers of an io_uring come and go as it likes."""
+    cnt = 0
+    for task in os.listdir(f'/proc/{pid}/task'):
+        # A thread may have ended meanwhile.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            cnt += not pathlib.Path(f'/proc/{pid}/task/{task}/comm').read_text(encoding='utf-8').startswith('iou-')
+    return cnt
+
+
 class Resources:
     """What a process has"""
 
     def __init__(self, pid):
         self.descriptors = len(os.listdir(f'/proc/{pid}/fd'))
         status = open(f'/proc/{pid}/status', encoding='ascii').read()
-        self.threads = int(re.search(r'^Threads:\s+(\d+)', status, re.M)[1])
+        self.threads = threads_of(pid)
         self.anonymous_kib = int(re.search(r'^RssAnon:\s+(\d+)', status, re.M)[1])
         with open(f'/proc/{pid}/maps', encoding='utf-8') as maps:
             self.mappings = sum('/memfd:' in line for line in maps)
@@ -76,9 +88,16 @@ def killed(s, program, rounds):
     device = s.weft_devices('list')['devices'][0]
     if device['queue_pairs_free'] != device['queue_pairs']:
         raise stand.Failed(f'queue pairs are lost: {device}')
-    want = [it.counted() for it in before]
-    stand.wait_until(f'descriptors, threads and mappings, {want} before, {counted(s)} after',
-                     lambda: counted(s) == want)
+    want, now = [it.counted() for it in before], []
+
+    def as_before():
+        now[:] = counted(s)
+        return now == want
+
+    try:
+        stand.wait_until('as many as before', as_before)
+    except stand.Failed as why:
+        raise stand.Failed(f'descriptors, threads and mappings, {want} before, {now} after: {why}') from None
     for old, new in zip(before, all_of(s)):
         if new.anonymous_kib > old.anonymous_kib + GROWTH_KIB and not keeps_freed(s):
             raise stand.Failed(f'{old.anonymous_kib} KiB of memory before, {new.anonymous_kib} after')
