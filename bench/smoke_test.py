@@ -51,12 +51,12 @@ def bench(build):
         for name in ('tools', 'core', 'mem', 'btl', 'devices'):
             pathlib.Path(folder, name).symlink_to(pathlib.Path(build, name).resolve())
         pathlib.Path(folder, 'bench').mkdir()
-        for name in ('pipe', 'registration', 'devices'):
+        for name in ('pipe', 'registration', 'devices', 'remote'):
             pathlib.Path(folder, 'bench', name).symlink_to(pathlib.Path(build, 'bench', name).resolve())
         status, text = run([str(HERE / 'run'), folder],
                            ONLY='shm link refused core-shm pairs-shm passive-shm mem mem-turn mem-cold scale registration mpi '
                                 'mpi-core mpi-allreduce mpi-mem mpi-fresh mpi-rma mpi-ob1 btl btl-threads '
-                                'devices-read devices-fio devices-fair',
+                                'devices-read devices-fio devices-fair devices-remote',
                            ROUNDS='1', MPI_ROUNDS='1', MPI_SCALE='0.01', ENDPOINTS='20', DEVICE_ROUNDS='1',
                            DEVICE_SECONDS='0.2',
                            PEERS='20', IDLE_TIME='1', UPSTREAM_LIBFABRIC='', MPICH_OFI='')
