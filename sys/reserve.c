@@ -26,21 +26,23 @@
 
 #define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-int sys_reserve(size_t len, size_t align, void **out)
+int sys_reserve(size_t len, size_t align, size_t around, void **out)
 {
 	int err = sys_fault(SYS_CALL_MMAP);
-	size_t before, after;
+	size_t all, before, after;
 	char *addr;
 
 	if (err)
 		return -err;
-	if (!len || len > SIZE_MAX - align)
+	if (!len || __builtin_add_overflow(len, align, &all) ||
+	    __builtin_add_overflow(all, around, &all) ||
+	    __builtin_add_overflow(all, around, &all))
 		return -FI_EINVAL;
-	addr = raw_mmap(NULL, len + align, PROT_NONE, RESERVED, -1, 0);
+	addr = raw_mmap(NULL, all, PROT_NONE, RESERVED, -1, 0);
 	if (addr == MAP_FAILED)
 		return -errno;
-	before = -(uintptr_t)addr & (align - 1);
-	after = align - before;
+	before = around + (-((uintptr_t)addr + around) & (align - 1));
+	after = all - before - len;
 	if (before)
 		raw_munmap(addr, before);
 	if (after)

@@ -13,10 +13,13 @@
 /*
  * sys_reserve - reserve addresses, without memory: an access faults
  * @len, @align: bytes; multiples of a page, @align a power of two
+ * @around: bytes of addresses that stay free on either side. The kernel places what it is not told a place for in
+ * the first hole from one end, so that it takes these before a hole of the range: the child of a fork has such holes until
+ * its handlers have run, and what handlers of others map before must not be where the memory goes.
  * @addr: out: begins at a multiple of @align
  * Returns 0 or -FI_E*: -FI_ENOMEM where the address space has no such room (RLIMIT_AS).
  */
-int sys_reserve(size_t len, size_t align, void **addr);
+int sys_reserve(size_t len, size_t align, size_t around, void **addr);
 
 /* sys_reserve_end - give reserved addresses back, with what was mapped there */
 void sys_reserve_end(void *addr, size_t len);

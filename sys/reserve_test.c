@@ -33,15 +33,16 @@ static void reserved_addresses_begin_where_asked(void **state)
 {
 	char *addr;
 
-	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	assert_int_equal(sys_reserve(LEN, ALIGN, 0, (void **)&addr), 0);
 	assert_int_equal((uintptr_t)addr % ALIGN, 0);
 	assert_true(mapped(addr));
 	assert_true(mapped(addr + LEN - 1));
 	sys_reserve_end(addr, LEN);
 	assert_false(mapped(addr));
 	sys_reserve_end(NULL, 0);
-	assert_int_equal(sys_reserve(SIZE_MAX - ALIGN / 2, ALIGN, (void **)&addr), -FI_EINVAL);
-	assert_int_equal(sys_reserve(SIZE_MAX / 2, ALIGN, (void **)&addr), -FI_ENOMEM);
+	assert_int_equal(sys_reserve(SIZE_MAX - ALIGN / 2, ALIGN, 0, (void **)&addr),
+			 -FI_EINVAL);
+	assert_int_equal(sys_reserve(SIZE_MAX / 2, ALIGN, 0, (void **)&addr), -FI_ENOMEM);
 }
 
 static void memory_is_mapped_at_its_place_and_not_in_a_child(void **state)
@@ -51,7 +52,7 @@ static void memory_is_mapped_at_its_place_and_not_in_a_child(void **state)
 	int fd, status;
 	pid_t pid;
 
-	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	assert_int_equal(sys_reserve(LEN, ALIGN, 0, (void **)&addr), 0);
 	fd = sys_memfd_create("reserve", PART, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(sys_reserve_map(addr + PART, PART, fd), 0);
@@ -74,12 +75,37 @@ static void memory_is_mapped_at_its_place_and_not_in_a_child(void **state)
 	close(fd);
 }
 
+/* What a child has lost of the range is the first hole that is large enough, but for the addresses around. */
+static void what_a_child_maps_is_not_in_the_range(void **state)
+{
+	char *addr;
+	int fd, status;
+	pid_t pid;
+
+	assert_int_equal(sys_reserve(LEN, ALIGN, 4 * LEN, (void **)&addr), 0);
+	assert_int_equal((uintptr_t)addr % ALIGN, 0);
+	fd = sys_memfd_create("reserve", LEN, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(sys_reserve_map(addr, LEN, fd), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		char *mine = sys_reserve_zero(LEN);
+
+		_exit(mine && (mine + LEN <= addr || mine >= addr + LEN) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	sys_reserve_end(addr, LEN);
+	close(fd);
+}
+
 static void what_has_ended_is_zeros_that_nobody_else_sees(void **state)
 {
 	char *addr, *shared;
 	int fd;
 
-	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	assert_int_equal(sys_reserve(LEN, ALIGN, 0, (void **)&addr), 0);
 	fd = sys_memfd_create("reserve", PART, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(sys_reserve_map(addr, PART, fd), 0);
@@ -118,12 +144,12 @@ static void a_refusal_leaves_the_reservation(void **state)
 	char *addr;
 	int fd;
 
-	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	assert_int_equal(sys_reserve(LEN, ALIGN, 0, (void **)&addr), 0);
 	fd = sys_memfd_create("reserve", PART, 0600);
 	assert_int_equal(sys_memfd_identify(fd, &id), 0);
 	sys_fault_set(SYS_CALL_MMAP, FI_ENOMEM, 0, 0);
 	assert_int_equal(sys_reserve_map(addr, PART, fd), -FI_ENOMEM);
-	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), -FI_ENOMEM);
+	assert_int_equal(sys_reserve(LEN, ALIGN, 0, (void **)&addr), -FI_ENOMEM);
 	assert_null(sys_reserve_zero(LEN));
 	sys_fault_clear();
 	sys_fault_set(SYS_CALL_FALLOCATE, FI_ENOMEM, 0, 0);
@@ -141,7 +167,7 @@ static void pages_are_removed_from_one_file_without_a_descriptor(void **state)
 	char *addr;
 	int fd, other;
 
-	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	assert_int_equal(sys_reserve(LEN, ALIGN, 0, (void **)&addr), 0);
 	fd = sys_memfd_create("reserve", PART, 0600);
 	other = sys_memfd_create("other", page, 0600);
 	assert_int_equal(sys_memfd_identify(fd, &id), 0);
@@ -178,7 +204,7 @@ static void what_is_left_is_private_and_as_it_was(void **state)
 	struct sys_memfd_id id;
 	int fd;
 
-	assert_int_equal(sys_reserve(LEN, ALIGN, (void **)&addr), 0);
+	assert_int_equal(sys_reserve(LEN, ALIGN, 0, (void **)&addr), 0);
 	fd = sys_memfd_create("reserve", PART, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(sys_memfd_identify(fd, &id), 0);
@@ -226,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reserved_addresses_begin_where_asked),
 		cmocka_unit_test(memory_is_mapped_at_its_place_and_not_in_a_child),
+		cmocka_unit_test(what_a_child_maps_is_not_in_the_range),
 		cmocka_unit_test(what_has_ended_is_zeros_that_nobody_else_sees),
 		cmocka_unit_test(two_files_have_two_numbers),
 		cmocka_unit_test(a_refusal_leaves_the_reservation),

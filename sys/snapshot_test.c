@@ -35,7 +35,7 @@ static int start(void **state)
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	fd = sys_memfd_create("ours", PAGES * page, 0600);
 	other = sys_memfd_create("other", page, 0600);
-	if (sys_reserve(PAGES * page, page, (void **)&addr) || sys_memfd_identify(fd, &id) ||
+	if (sys_reserve(PAGES * page, page, 0, (void **)&addr) || sys_memfd_identify(fd, &id) ||
 	    sys_reserve_map(addr, PAGES * page, fd) ||
 	    sys_reserve_map(addr + 2 * page, page, other))
 		return -1;

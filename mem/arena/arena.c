@@ -32,7 +32,8 @@ static int reserve(struct arena *arena)
 	int err;
 
 	arena->len = (size_t)ARENA_SLOTS * ARENA_SLOT;
-	while ((err = sys_reserve(arena->len, ARENA_SLOT, &addr)) && arena->len > ARENA_LEN_MIN)
+	while ((err = sys_reserve(arena->len, ARENA_SLOT, arena->len / 8, &addr)) &&
+	       arena->len > ARENA_LEN_MIN)
 		arena->len /= 2;
 	if (err)
 		return err;
