@@ -18,8 +18,8 @@
 #include "message.h"
 #include "packet.h"
 
-/* How long an answer is waited for. */
-#define LENDER_ANSWER_MS 2000
+/* How long an answer is waited for: a lender that runs answers within that on a host with much to do, too. */
+#define LENDER_ANSWER_MS 10000
 
 /* Devices that a lender may have. */
 #define LENDER_DEVICES_MAX 65536u
@@ -34,7 +34,9 @@
  * @path:   of its socket, or its host; its directory may find another one
  * @remote: it is of another host
  * @fd:     requests; -1: it is lost, and the keeper tries to connect again
+ * @seq:    of the last request, over whichever connection
  * @keeper: renews leases, hears of events
+ * @keeper_fd: over which the keeper waits for an answer; -1: it does not. Under @path_lock
  * @wake:   an eventfd that has the keeper look again; @stop: it is to end
  */
 struct weft_lender {
@@ -45,12 +47,13 @@ struct weft_lender {
 	char path[256];
 	bool remote;
 	int fd;
-	uint32_t seq;
+	_Atomic uint32_t seq;
 	uint64_t node;
 	struct fid_eq *eq;
 	pthread_mutex_t devices_lock;
 	struct weft_device *devices;
 	pthread_t keeper;
+	int keeper_fd;
 	int wake;
 	atomic_bool stop;
 };
@@ -156,12 +159,14 @@ uint64_t client_now_ms(void);
 /*
  * struct request - a request to a lender and its answer
  * @data, @data_room: of what follows the message; the message says how much
+ * @until_ms: client_now_ms(): the answer is waited for no longer than until then, either; 0: no such time
  * @fds:     beside the request; those of the answer are in @got, owned by the caller
  */
 struct request {
 	struct lease_message msg;
 	void *data;
 	uint32_t data_room;
+	uint64_t until_ms;
 	const int *fds;
 	int got[PACKET_FDS_MAX];
 };
@@ -181,7 +186,8 @@ void lender_release(struct weft_lender *lender);
 
 /*
  * lender_ask - send a request and take its answer in its place
- * Returns the answer's status; -ETIMEDOUT: there is none, LENDER_ANSWER_MS after it was sent, which may be as much later.
+ * Returns the answer's status; -ETIMEDOUT: there is none LENDER_ANSWER_MS after it was sent, which may be as much later, or
+ * at its @until_ms.
  */
 int lender_ask(struct weft_lender *lender, struct request *request);
 
@@ -201,11 +207,18 @@ void keeper_stop(struct weft_lender *lender);
 /* keeper_wake - have the keeper look at the devices again */
 void keeper_wake(struct weft_lender *lender);
 
-/* device_ask - a request about a lease; -ESTALE: it has ended. The message names the lease when it returns. */
+/*
+ * device_ask - a request about a lease; -ESTALE: it has ended, or must have before an answer came. The message names the
+ * lease when it returns.
+ */
 int device_ask(struct weft_device *dev, struct request *request);
 
-/* device_keep - renew a lease, or learn how long one runs that others renew. Returns 0 or a negative errno. */
-int device_keep(struct weft_device *dev);
+/*
+ * device_keep - renew a lease, or learn how long one runs that others renew
+ * @until_ms: as a request's
+ * Returns 0 or a negative errno.
+ */
+int device_keep(struct weft_device *dev, uint64_t until_ms);
 
 /* device_ticket - out: the lease that a ticket names, as a message does. Returns 0 or -EINVAL */
 int device_ticket(const char *ticket, struct lease_message *msg);

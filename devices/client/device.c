@@ -49,14 +49,19 @@ int device_ended(struct weft_device *dev, bool look)
 
 int device_ask(struct weft_device *dev, struct request *request)
 {
+	uint64_t over = atomic_load(&dev->over_ms) + 1;
 	int err = device_ended(dev, false);
 
 	request->msg.device = dev->info.id;
 	request->msg.lease = dev->lease;
 	request->msg.generation = dev->generation;
 	request->msg.token = dev->token;
+	if (!request->until_ms || over < request->until_ms)
+		request->until_ms = over;
 	if (!err)
 		err = lender_ask(dev->lender, request);
+	if (err == -ETIMEDOUT && device_ended(dev, true))
+		err = -ESTALE;
 	if (err == -ESTALE)
 		device_end(dev, err);
 	return err;
@@ -182,29 +187,35 @@ uint32_t weft_device_lease(const struct weft_device *dev)
 	return dev->lease;
 }
 
-int weft_device_renew(struct weft_device *dev, uint32_t ms)
+static int renew(struct weft_device *dev, uint32_t ms, uint64_t until_ms)
 {
-	struct request request = { .msg = { .kind = LEASE_RENEW, .ms = ms } };
-	int err;
+	struct request request = { .msg = { .kind = LEASE_RENEW, .ms = ms },
+				   .until_ms = until_ms };
+	int err = device_ask(dev, &request);
 
-	if (!ms || ms > WEFT_LEASE_MS_MAX)
-		return -EINVAL;
-	err = device_ask(dev, &request);
 	if (!err)
 		atomic_store(&dev->over_ms, client_now_ms() + ms + MARGIN_MS);
 	return err;
 }
 
-int device_keep(struct weft_device *dev)
+int weft_device_renew(struct weft_device *dev, uint32_t ms)
+{
+	if (!ms || ms > WEFT_LEASE_MS_MAX)
+		return -EINVAL;
+	return renew(dev, ms, 0);
+}
+
+int device_keep(struct weft_device *dev, uint64_t until_ms)
 {
 	struct weft_device_info info;
 	struct request request = { .msg = { .kind = LEASE_ATTACH },
 				   .data = &info,
-				   .data_room = sizeof(info) };
+				   .data_room = sizeof(info),
+				   .until_ms = until_ms };
 	int err;
 
 	if (!dev->kept && !dev->attached)
-		return weft_device_renew(dev, dev->ms);
+		return renew(dev, dev->ms, until_ms);
 	err = device_ask(dev, &request);
 	if (err)
 		return err;

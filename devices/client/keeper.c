@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define AGAIN_MS 100
@@ -30,16 +31,55 @@ static void tell(struct weft_lender *lender, uint32_t kind, uint64_t device, uin
 		fi_eq_write(lender->eq, WEFT_DEVICE_EVENT, &event, sizeof(event), 0);
 }
 
+/* When the first of the leases must have ended: the thread waits for no answer past that, for it tells of the end. */
+static uint64_t first_end_locked(struct weft_lender *lender)
+{
+	struct weft_device *dev;
+	uint64_t first = 0, over;
+
+	for (dev = lender->devices; dev; dev = dev->next) {
+		over = atomic_load(&dev->over_ms) + 1;
+		if (!device_ended(dev, false) && (!first || over < first))
+			first = over;
+	}
+	return first;
+}
+
+static uint64_t first_end(struct weft_lender *lender)
+{
+	uint64_t first;
+
+	pthread_mutex_lock(&lender->devices_lock);
+	first = first_end_locked(lender);
+	pthread_mutex_unlock(&lender->devices_lock);
+	return first;
+}
+
+/* As lender_ask_over(); keeper_stop() ends it. */
+static int ask_over(struct weft_lender *lender, int fd, struct request *request)
+{
+	int err = -EPIPE;
+
+	pthread_mutex_lock(&lender->path_lock);
+	lender->keeper_fd = fd;
+	pthread_mutex_unlock(&lender->path_lock);
+	if (!atomic_load(&lender->stop))
+		err = lender_ask_over(lender, fd, request);
+	pthread_mutex_lock(&lender->path_lock);
+	lender->keeper_fd = -1;
+	pthread_mutex_unlock(&lender->path_lock);
+	return err;
+}
+
 static int watch(struct weft_lender *lender)
 {
-	struct request request = { .msg = { .kind = LEASE_WATCH } };
+	struct request request = { .msg = { .kind = LEASE_WATCH },
+				   .until_ms = first_end(lender) };
 	int fd = lender_connect(lender), err;
 
 	if (fd < 0)
 		return fd;
-	pthread_mutex_lock(&lender->lock);
-	err = lender_ask_over(lender, fd, &request);
-	pthread_mutex_unlock(&lender->lock);
+	err = ask_over(lender, fd, &request);
 	if (!err)
 		return fd;
 	close(fd);
@@ -115,11 +155,12 @@ static int attach_all(struct weft_lender *lender, int fd)
 				 .token = dev->token },
 			.data = &info,
 			.data_room = sizeof(info),
+			.until_ms = first_end_locked(lender),
 		};
 
 		if (device_ended(dev, false))
 			continue;
-		err = lender_ask_over(lender, fd, &request);
+		err = ask_over(lender, fd, &request);
 		if (err == -ESTALE)
 			device_end(dev, err);
 		/* Another answer is about this lease alone. */
@@ -206,10 +247,12 @@ static int renew_all(struct weft_lender *lender)
 
 	pthread_mutex_lock(&lender->devices_lock);
 	while ((dev = next_renewal(lender, &ms))) {
+		uint64_t until = first_end_locked(lender);
+
 		atomic_fetch_add(&dev->refs, 1);
 		pthread_mutex_unlock(&lender->devices_lock);
 		/* One that turns out to have ended is told of. */
-		device_keep(dev);
+		device_keep(dev, until);
 		device_unref(dev);
 		pthread_mutex_lock(&lender->devices_lock);
 	}
@@ -281,6 +324,10 @@ void keeper_stop(struct weft_lender *lender)
 {
 	atomic_store(&lender->stop, true);
 	keeper_wake(lender);
+	pthread_mutex_lock(&lender->path_lock);
+	if (lender->keeper_fd >= 0)
+		shutdown(lender->keeper_fd, SHUT_RDWR);
+	pthread_mutex_unlock(&lender->path_lock);
 	pthread_join(lender->keeper, NULL);
 	close(lender->wake);
 }

@@ -179,8 +179,38 @@ static void device_may_be_returned_while_the_lender_is_silent(void **state)
 	FAKE_USE_UNTIL(fake_lender_asked(&u->fake, LEASE_RENEW));
 	begin = fake_use_ms();
 	assert_int_equal(weft_device_return(u->dev), 0);
-	assert_true(fake_use_ms() - begin < 2 * LENDER_ANSWER_MS + 1500);
+	assert_true(fake_use_ms() - begin < LENDER_ANSWER_MS);
 	u->dev = NULL;
+}
+
+/* The thread that tells of the end waits for the answer to a renewal no longer than that. */
+static void end_is_told_of_while_the_lender_is_silent(void **state)
+{
+	const uint32_t ms = 5000;
+	struct fake_use *u = *state;
+	uint64_t begin;
+
+	fake_use_borrow(u, ms);
+	fake_use_rule(u, LEASE_RENEW, FAKE_SILENT);
+	begin = fake_use_ms();
+	FAKE_USE_UNTIL(ended(u));
+	assert_in_range(fake_use_ms() - begin, ms - 100, ms / 3 + LENDER_ANSWER_MS - 100);
+	assert_true(fake_lender_asked(&u->fake, LEASE_RENEW));
+}
+
+/* Nobody waits for the answer to the request that events are told of. */
+static void lender_may_be_closed_while_it_is_silent(void **state)
+{
+	struct fake_use *u = *state;
+	struct weft_lender *other;
+	uint64_t begin;
+
+	fake_use_rule(u, LEASE_WATCH, FAKE_SILENT);
+	assert_int_equal(weft_lender_open(u->fake.path, NULL, &other), 0);
+	FAKE_USE_UNTIL(fake_lender_asked(&u->fake, LEASE_WATCH) == 2);
+	begin = fake_use_ms();
+	assert_int_equal(weft_lender_close(other), 0);
+	assert_true(fake_use_ms() - begin < LENDER_ANSWER_MS - 500);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fake_use_setup, fake_use_teardown)
@@ -199,6 +229,8 @@ int main(void)
 		TEST(refusal_of_a_lease_that_goes_on_is_not_its_end),
 		TEST(nothing_but_events_may_come_as_events),
 		TEST(device_may_be_returned_while_the_lender_is_silent),
+		TEST(end_is_told_of_while_the_lender_is_silent),
+		TEST(lender_may_be_closed_while_it_is_silent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

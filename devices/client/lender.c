@@ -20,22 +20,34 @@ uint64_t client_now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+static uint64_t until_of(const struct request *request)
+{
+	uint64_t until = client_now_ms() + LENDER_ANSWER_MS;
+
+	return request->until_ms && request->until_ms < until ? request->until_ms : until;
+}
+
+static int left_ms(uint64_t until)
+{
+	uint64_t now = client_now_ms();
+
+	return now < until ? (int)(until - now) : 0;
+}
+
 /*
  * Take the answer to the request of @seq. Answers to earlier ones, which nobody waits for any more, are dropped; what
  * has come beside them is closed.
  */
 static int take_answer(int fd, struct request *request, uint16_t kind, uint32_t seq)
 {
-	uint64_t end = client_now_ms() + LENDER_ANSWER_MS, now;
+	uint64_t until = until_of(request);
 	struct iovec iov[2] = { { &request->msg, sizeof(request->msg) },
 				{ request->data, request->data_room } };
 	uint32_t cnt;
 	ssize_t n;
 
 	for (;;) {
-		now = client_now_ms();
-		n = packet_recv(fd, iov, 2, request->got, &cnt,
-				now < end ? (int)(end - now) : 0);
+		n = packet_recv(fd, iov, 2, request->got, &cnt, left_ms(until));
 		if (n <= 0)
 			return n ? (int)n : -EPIPE;
 		if (n >= (ssize_t)sizeof(request->msg) &&
@@ -59,7 +71,7 @@ static bool brings_fds(const struct lease_message *msg)
 int lender_ask_over(struct weft_lender *lender, int fd, struct request *request)
 {
 	uint16_t kind = request->msg.kind;
-	uint32_t seq = ++lender->seq;
+	uint32_t seq = atomic_fetch_add(&lender->seq, 1) + 1;
 	struct iovec iov[2] = { { &request->msg, sizeof(request->msg) },
 				{ request->data, request->msg.data_len } };
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -69,7 +81,7 @@ int lender_ask_over(struct weft_lender *lender, int fd, struct request *request)
 	request->msg.seq = seq;
 	request->msg.status = 0;
 	/* A lender that takes nothing does not answer either. */
-	if (poll(&p, 1, LENDER_ANSWER_MS) == 0)
+	if (poll(&p, 1, left_ms(until_of(request))) == 0)
 		return -ETIMEDOUT;
 	err = packet_send(fd, iov, 2, request->fds, request->msg.fd_cnt);
 	if (!err)
@@ -97,12 +109,18 @@ int lender_take_info(const struct request *request, struct weft_device_info *inf
 }
 
 /* Who waits for others that wait for an answer waits no longer than for one of its own. */
-static int lock_to_ask(struct weft_lender *lender)
+static int lock_to_ask(struct weft_lender *lender, const struct request *request)
 {
+	int ms = left_ms(until_of(request));
 	struct timespec until;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += LENDER_ANSWER_MS / 1000;
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000L;
+	}
 	return -pthread_mutex_clocklock(&lender->lock, CLOCK_MONOTONIC, &until);
 }
 
@@ -112,7 +130,7 @@ int lender_ask(struct weft_lender *lender, struct request *request)
 
 	if (lender->directory)
 		return directory_ask(lender->directory, request);
-	err = lock_to_ask(lender);
+	err = lock_to_ask(lender, request);
 	if (err)
 		return err;
 	err = -EPIPE;
@@ -181,9 +199,17 @@ static int greet(struct weft_lender *lender)
 
 	if (!err)
 		lender->node = request.msg.device;
+	/* Where nobody is, a provider may try for ever. */
 	if (lender->remote && (err == -EPIPE || err == -ETIMEDOUT))
 		return -ECONNREFUSED;
 	return err == -EPIPE ? -ENOPROTOOPT : err;
+}
+
+static void destroy(struct weft_lender *lender)
+{
+	if (lender->fd >= 0)
+		close(lender->fd);
+	free(lender);
 }
 
 int lender_open(const char *name, struct fid_eq *eq, struct listed *listed,
@@ -197,6 +223,7 @@ int lender_open(const char *name, struct fid_eq *eq, struct listed *listed,
 	pthread_mutex_init(&lender->lock, NULL);
 	pthread_mutex_init(&lender->path_lock, NULL);
 	pthread_mutex_init(&lender->devices_lock, NULL);
+	lender->fd = lender->keeper_fd = -1;
 	lender->eq = eq;
 	lender->listed = listed;
 	err = find_path(name, lender->path, sizeof(lender->path));
@@ -208,11 +235,9 @@ int lender_open(const char *name, struct fid_eq *eq, struct listed *listed,
 		err = err == -ENOENT ? -ECONNREFUSED : err;
 		if (!err)
 			err = keeper_start(lender);
-		if (err && lender->fd >= 0)
-			close(lender->fd);
 	}
 	if (err)
-		free(lender);
+		destroy(lender);
 	else
 		*out = lender;
 	return err;
@@ -260,9 +285,7 @@ int weft_lender_close(struct weft_lender *lender)
 	if (busy)
 		return -EBUSY;
 	keeper_stop(lender);
-	if (lender->fd >= 0)
-		close(lender->fd);
-	free(lender);
+	destroy(lender);
 	return 0;
 }
 

@@ -16,6 +16,12 @@
 
 #define THREADS 6
 
+/* What a machine with much to do takes longer. */
+#define SLACK_MS 20000
+
+/* Longer than the bound that a lender which is slow must not run into, and less than LENDER_ANSWER_MS */
+#define SLOW_MS 4000
+
 /* Answers that are none. Each call with such a one fails, and the next one does not. */
 static void short_one(struct fake_answer *a)
 {
@@ -98,8 +104,8 @@ static const struct lie {
 	{ short_one, 1 },
 	{ empty_one, 1 },
 	{ longer_than_it_says, 1 },
-	{ says_more_than_there_is, 1 },
-	{ says_too_much, 1 },
+	{ says_more_than_there_is, -ETIMEDOUT },
+	{ says_too_much, -ETIMEDOUT },
 	{ longest, 1 },
 	{ of_another_kind, -ETIMEDOUT },
 	{ of_another_request, -ETIMEDOUT },
@@ -119,6 +125,22 @@ static int list(struct fake_use *u)
 	return weft_device_list(u->lender, infos, &cnt);
 }
 
+/* What is no answer to the request is not waited for any longer than that. */
+#define BRIEFLY_MS 1000
+
+static int borrow_briefly(struct fake_use *u)
+{
+	struct weft_device_info info;
+	struct request request = {
+		.msg = { .kind = LEASE_BORROW, .ms = 10000 },
+		.data = &info,
+		.data_room = sizeof(info),
+		.until_ms = client_now_ms() + BRIEFLY_MS,
+	};
+
+	return lender_ask(u->lender, &request);
+}
+
 static void lies_fail_the_call_alone(void **state)
 {
 	struct fake_use *u = *state;
@@ -131,7 +153,8 @@ static void lies_fail_the_call_alone(void **state)
 
 		fake_lender_rule(&u->fake, LEASE_BORROW,
 				 (struct fake_rule){ .how = FAKE_LIES, .lie = lies[i].lie });
-		err = weft_device_borrow(u->lender, NULL, &dev);
+		err = lies[i].result == -ETIMEDOUT ? borrow_briefly(u)
+						   : weft_device_borrow(u->lender, NULL, &dev);
 		if (lies[i].result == 1)
 			assert_true(err < 0);
 		else
@@ -157,7 +180,7 @@ static void lender_is_not_opened_with_a_lie_for_a_greeting(void **state)
 		struct weft_lender *other = NULL;
 		int err;
 
-		/* Those that are waited for have been, by the test before. */
+		/* Those that are waited for have been, by the test before, for less long. */
 		if (!lies[i].result || lies[i].result == -ETIMEDOUT || lies[i].lie == longest)
 			continue;
 		fake_use_lie(u, LEASE_HELLO, lies[i].lie);
@@ -271,8 +294,54 @@ static void who_asks_a_silent_lender_waits_no_longer_beside_others(void **state)
 
 		pthread_join(threads[i], &ms);
 		assert_in_range((uintptr_t)ms, LENDER_ANSWER_MS - 100,
-				2 * LENDER_ANSWER_MS + 1500);
+				2 * LENDER_ANSWER_MS + SLACK_MS);
 	}
+}
+
+/* struct pause - a lender that does nothing for a while; @begun: it has come to that */
+struct pause {
+	struct fake_lender *fake;
+	atomic_bool begun;
+};
+
+static void *pause_for_a_while(void *arg)
+{
+	struct pause *p = arg;
+
+	pthread_mutex_lock(&p->fake->lock);
+	atomic_store(&p->begun, true);
+	poll(NULL, 0, SLOW_MS);
+	pthread_mutex_unlock(&p->fake->lock);
+	return NULL;
+}
+
+/* It runs, and answers when it comes to it. */
+static void lender_that_is_slow_is_waited_for(void **state)
+{
+	struct fake_use *u = *state;
+	struct pause p = { .fake = &u->fake };
+	struct weft_lender *other;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, pause_for_a_while, &p), 0);
+	FAKE_USE_UNTIL(atomic_load(&p.begun));
+	assert_int_equal(weft_lender_open(u->fake.path, NULL, &other), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(weft_lender_close(other), 0);
+}
+
+/* A lease that must have ended has: no answer is waited for past its time, by whom ever. */
+static void answer_about_a_lease_is_not_waited_for_past_its_end(void **state)
+{
+	struct fake_use *u = *state;
+	uint64_t begin;
+
+	fake_use_borrow(u, 500);
+	fake_use_rule(u, LEASE_RENEW, FAKE_SILENT);
+	fake_use_rule(u, LEASE_SHARE, FAKE_SILENT);
+	begin = fake_use_ms();
+	assert_int_equal(weft_device_share(u->dev), -ESTALE);
+	assert_in_range(fake_use_ms() - begin, 0, LENDER_ANSWER_MS - 1);
 }
 
 /* Whatever it is asked when it ends: the call fails, and the next one is answered over another connection. */
@@ -337,6 +406,8 @@ int main(void)
 		TEST(refusals_are_what_the_caller_gets),
 		TEST(a_late_answer_is_not_the_next_ones),
 		TEST(who_asks_a_silent_lender_waits_no_longer_beside_others),
+		TEST(lender_that_is_slow_is_waited_for),
+		TEST(answer_about_a_lease_is_not_waited_for_past_its_end),
 		TEST(lender_that_ends_is_found_again),
 	};
 

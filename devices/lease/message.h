@@ -124,7 +124,7 @@ static_assert(offsetof(struct lease_message, token) == 48, "on a connection");
  * that comes twice is carried out once, and answered twice. There are no descriptors:
  * WINDOW, UNWINDOW, MEMORY, UNMEMORY, EXPORT, UNEXPORT and IMPORT are refused with -EOPNOTSUPP, and REVOKE with -EACCES.
  */
-#define LEASE_WATCH_MS 5000u
+#define LEASE_WATCH_MS 10000u
 
 /* Where a door is, if nobody says. */
 #define LEASE_PORT "7471"

@@ -152,9 +152,9 @@ struct weft_lender_attr {
  * A directory is used as a lender that has what all of its lenders have: each call finds the right one by itself. What it
  * has said once is known from then on, and leases are borrowed, kept and returned without its help.
  *
- * Returns 0; -ECONNREFUSED: nobody is there; -EACCES; -ENOPROTOOPT: one of another version; of a directory also -EAGAIN: its
- * members have no majority; -ETIMEDOUT: none answers, each in 2 s; -EINVAL: these are no URLs; -EOPNOTSUPP:
- * libweft-directory.so is not installed.
+ * Returns 0; -ECONNREFUSED: nobody is there, or of a host, answers in 10 s; -ETIMEDOUT: it does not answer in 10 s; -EACCES;
+ * -ENOPROTOOPT: one of another version; of a directory also -EAGAIN: its members have no majority; -ETIMEDOUT: none
+ * answers, each in 2 s; -EINVAL: these are no URLs; -EOPNOTSUPP: libweft-directory.so is not installed.
  */
 int weft_lender_open(const char *name, const struct weft_lender_attr *attr,
 		     struct weft_lender **lender);
