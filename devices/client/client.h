@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <weft/nvme.h>
 
+#include "door.h"
 #include "message.h"
 #include "packet.h"
 
@@ -33,6 +34,7 @@
  * @listed: of the directory that has opened it; NULL: the program has
  * @path:   of its socket, or its host; its directory may find another one
  * @remote: it is of another host
+ * @doors:  connections to it, if it is @remote
  * @fd:     requests; -1: it is lost, and the keeper tries to connect again
  * @seq:    of the last request, over whichever connection
  * @keeper: renews leases, hears of events
@@ -46,6 +48,7 @@ struct weft_lender {
 	pthread_mutex_t path_lock;
 	char path[256];
 	bool remote;
+	struct doors doors;
 	int fd;
 	_Atomic uint32_t seq;
 	uint64_t node;

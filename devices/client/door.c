@@ -24,11 +24,13 @@
 #define AGAIN_MS    500	 /* until a request is sent once more */
 #define WATCH_MS    1000 /* until the lender is asked again whether it is there */
 #define NO_FD_MS    1	 /* between looks, where the provider has nothing to wait for */
+#define LOOK_MS	    100	 /* and where it has */
 #define HOST_MAX    256u
 #define SEND_LETTER RECEIVES
 
 /*
  * struct door
+ * @doors:    count it
  * @fd:       our end of the socket
  * @letters:  RECEIVES that are listened with, and one to be sent, LEASE_LETTER_MAX each
  * @sending:  the provider has that one
@@ -39,6 +41,7 @@
  * @broken:   it is not reached
  */
 struct door {
+	struct doors *doors;
 	int fd;
 	struct port port;
 	struct fid_ep *ep;
@@ -214,27 +217,66 @@ static void close_door(struct door *door)
 	free(door);
 }
 
+void doors_init(struct doors *doors)
+{
+	*doors = (struct doors){ .cnt = 0 };
+	pthread_mutex_init(&doors->lock, NULL);
+	pthread_cond_init(&doors->closed, NULL);
+}
+
+void doors_wait(struct doors *doors)
+{
+	pthread_mutex_lock(&doors->lock);
+	while (doors->cnt)
+		pthread_cond_wait(&doors->closed, &doors->lock);
+	pthread_mutex_unlock(&doors->lock);
+}
+
+static void doors_add(struct doors *doors)
+{
+	pthread_mutex_lock(&doors->lock);
+	doors->cnt++;
+	pthread_mutex_unlock(&doors->lock);
+}
+
+static void doors_remove(struct doors *doors)
+{
+	pthread_mutex_lock(&doors->lock);
+	if (!--doors->cnt)
+		pthread_cond_broadcast(&doors->closed);
+	pthread_mutex_unlock(&doors->lock);
+}
+
+/*
+ * Wait for something to do, and take what the library asks. Another request is taken once the provider has done with the
+ * last one: where the lender is not reached that may be never, but that the library closes its end is seen all the same.
+ * False: it has.
+ */
+static bool wait_and_take(struct door *door)
+{
+	bool takes = !door->sending, has_fd = door->port.wait_fd >= 0;
+	struct pollfd p[2] = { { .fd = door->fd, .events = takes ? POLLIN : 0 },
+			       { .fd = door->port.wait_fd, .events = POLLIN } };
+	int ms = !has_fd || (door->asked && !door->sent_ms) ? NO_FD_MS : LOOK_MS;
+
+	poll(p, 2, port_may_sleep(&door->port) ? ms : 0);
+	return !p[0].revents || (takes && take_request(door));
+}
+
 static void *carry(void *arg)
 {
 	struct door *door = arg;
-	bool has_fd = door->port.wait_fd >= 0;
+	struct doors *doors = door->doors;
 
-	while (!door->broken) {
-		/* Another request is taken once the provider has done with the last one. */
-		struct pollfd p[2] = { { .fd = door->sending ? -1 : door->fd, .events = POLLIN },
-				       { .fd = door->port.wait_fd, .events = POLLIN } };
+	do {
 		uint64_t now = client_now_ms();
 
 		watch_again(door, now);
 		send_again(door, now);
 		take_completions(door);
-		if (!port_may_sleep(&door->port))
-			continue;
-		poll(p, 2, !has_fd || (door->asked && !door->sent_ms) ? NO_FD_MS : 100);
-		if (p[0].revents && !take_request(door))
-			break;
-	}
+	} while (!door->broken && wait_and_take(door));
 	close_door(door);
+	doors_remove(doors);
 	return NULL;
 }
 
@@ -319,13 +361,16 @@ static int start(struct door *door)
 	/* Signals are the program's, on its threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
+	doors_add(door->doors);
 	err = -pthread_create(&thread, &attr, carry, door);
+	if (err)
+		doors_remove(door->doors);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return err;
 }
 
-int door_connect(const char *name)
+int door_connect(struct doors *doors, const char *name)
 {
 	struct door *door = calloc(1, sizeof(*door));
 	int fds[2], err;
@@ -336,6 +381,7 @@ int door_connect(const char *name)
 		free(door);
 		return -errno;
 	}
+	door->doors = doors;
 	door->fd = fds[1];
 	err = open_door(door, name, getenv("WEFT_FABRIC"));
 	if (!err)

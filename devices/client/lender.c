@@ -154,7 +154,7 @@ int lender_connect(struct weft_lender *lender)
 	pthread_mutex_lock(&lender->path_lock);
 	strcpy(path, lender->path);
 	pthread_mutex_unlock(&lender->path_lock);
-	return lender->remote ? door_connect(path) : packet_connect(path);
+	return lender->remote ? door_connect(&lender->doors, path) : packet_connect(path);
 }
 
 void lender_move(struct weft_lender *lender, const char *path)
@@ -205,10 +205,12 @@ static int greet(struct weft_lender *lender)
 	return err == -EPIPE ? -ENOPROTOOPT : err;
 }
 
+/* Nothing is left of it: no descriptor, and no thread of a connection. */
 static void destroy(struct weft_lender *lender)
 {
 	if (lender->fd >= 0)
 		close(lender->fd);
+	doors_wait(&lender->doors);
 	free(lender);
 }
 
@@ -223,6 +225,7 @@ int lender_open(const char *name, struct fid_eq *eq, struct listed *listed,
 	pthread_mutex_init(&lender->lock, NULL);
 	pthread_mutex_init(&lender->path_lock, NULL);
 	pthread_mutex_init(&lender->devices_lock, NULL);
+	doors_init(&lender->doors);
 	lender->fd = lender->keeper_fd = -1;
 	lender->eq = eq;
 	lender->listed = listed;
