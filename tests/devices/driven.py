@@ -120,7 +120,7 @@ class Driven:
         self.heard = [event[:2] for event in self.told]
         return self.heard
 
-    def hears(self, kind, lease=0, seconds=10):
+    def hears(self, kind, lease=0, seconds=30):
         try:
             stand.wait_until(f'event {kind} of lease {lease}', lambda: (kind, lease) in self.events(), seconds)
         except stand.Failed as why:

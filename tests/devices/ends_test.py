@@ -5,6 +5,7 @@
 CASE is one of the functions below. Whoever has commands under way hears of the end within the bound that docs/devices.md
 names, and some seconds for a machine that is busy; memory of what has ended is not written to; others go on.
 """
+import contextlib
 import errno
 import os
 import pathlib
@@ -19,7 +20,14 @@ from driven import (DEVICE_ADDED, DEVICE_REMOVED, LEASE_ENDED, LENDER_BACK, LEND
 sys.dont_write_bytecode = True
 
 # A machine that is busy takes so much longer.
-SLACK_S = 10
+SLACK_S = stand.SLACK_S
+
+# Leases that go on until something ends them: on such a machine a renewal may be late by seconds.
+LEASE_MS = 12000
+LEASE_S = LEASE_MS / 1000
+
+# How long who asks a lender that is stopped waits.
+ANSWER_S = 10
 
 ENDED = (-errno.ESTALE, -errno.ECANCELED)
 HOWS = ('poll', 'sleep', 'wait', 'read')
@@ -44,7 +52,7 @@ class Others:
             self.borrower.kill()
 
 
-def lease_is_gone(s, lease, seconds=10):
+def lease_is_gone(s, lease, seconds=LEASE_S + SLACK_S):
     stand.wait_until(f'lease {lease} ends', lambda: lease not in [it['lease'] for it in s.leases()], seconds)
 
 
@@ -80,14 +88,18 @@ def returned(build):
 
 
 def expired(build):
-    """A lease that nobody renews: each way to wait ends."""
-    for how in HOWS:
-        with stand.Stand(build) as s, Others(s), Driven(s) as holder, Driven(s) as borrower:
+    """Leases that nobody renews: each way to wait ends."""
+    with stand.Stand(build) as s, Others(s), contextlib.ExitStack() as all_:
+        those = []
+        for how in HOWS:
+            holder, borrower = all_.enter_context(Driven(s)), all_.enter_context(Driven(s))
             holder.ask('alloc')
             segment = holder.ask('export')
-            lease = borrower.use(1000, how, kept=1, memory=('import', *segment))
-            borrower.fails(1 + SLACK_S, *ENDED)
-            reused(holder, borrower, lambda: borrower.hears(LEASE_ENDED, lease))
+            lease = borrower.use(LEASE_MS, how, kept=1, memory=('import', *segment))
+            those.append((holder, borrower, lease))
+        for holder, borrower, lease in those:
+            borrower.fails(LEASE_S + SLACK_S, *ENDED)
+            reused(holder, borrower, lambda borrower=borrower, lease=lease: borrower.hears(LEASE_ENDED, lease))
             lease_is_gone(s, lease)
             check(borrower.try_('renew', 1000)[0] == -errno.ESTALE, 'it is renewed')
             borrower.ask('return')
@@ -120,7 +132,7 @@ def borrower_stopped(build):
     with stand.Stand(build) as s, Others(s), Driven(s) as holder, Driven(s) as borrower, Driven(s) as next_one:
         holder.ask('alloc')
         segment = holder.ask('export')
-        lease = borrower.use(1000, 'stream', memory=('import', *segment))
+        lease = borrower.use(LEASE_MS, 'stream', memory=('import', *segment))
         before = mapped(s.controllers[0])
         borrower.stop_process()
         lease_is_gone(s, lease)
@@ -185,11 +197,11 @@ def controller_stopped(build):
     with stand.Stand(build) as s:
         borrowers = {how: Driven(s) for how in (*HOWS, 'call')}
         try:
-            leases = {how: borrower.use(2000, how) for how, borrower in borrowers.items()}
+            leases = {how: borrower.use(LEASE_MS, how) for how, borrower in borrowers.items()}
             s.controllers[0].signal(signal.SIGSTOP)
             for how, borrower in borrowers.items():
-                borrower.fails(2 + SLACK_S, *ENDED, -errno.ENODEV, -errno.ETIMEDOUT)
-                borrower.hears(LEASE_ENDED, leases[how], 2 + SLACK_S)
+                borrower.fails(LEASE_S + SLACK_S, *ENDED, -errno.ENODEV, -errno.ETIMEDOUT)
+                borrower.hears(LEASE_ENDED, leases[how], LEASE_S + SLACK_S)
                 borrower.ask('return')
             s.controllers[0].signal(signal.SIGCONT)
             for borrower in borrowers.values():
@@ -208,14 +220,14 @@ def lender_stopped(build):
         borrowers = [Driven(s) for _ in HOWS]
         with Driven(s) as asks:
             try:
-                leases = [borrower.use(20000, how) for borrower, how in zip(borrowers, HOWS)]
-                asks.use(20000, 'call')
+                leases = [borrower.use(90000, how) for borrower, how in zip(borrowers, HOWS)]
+                asks.use(90000, 'call')
                 s.lender.signal(signal.SIGSTOP)
-                asks.fails(2 + SLACK_S, -errno.ETIMEDOUT)
+                asks.fails(ANSWER_S + SLACK_S, -errno.ETIMEDOUT)
                 for borrower in borrowers:
                     borrower.goes_on()
                 s.lender.signal(signal.SIGCONT)
-                stand.wait_until('the lender answers', lambda: asks.try_('renew', 20000)[0] == 0)
+                stand.wait_until('the lender answers', lambda: asks.try_('renew', 90000)[0] == 0)
                 running = [it['lease'] for it in s.leases()]
                 check(all(lease in running for lease in leases), f'{leases} were lent, {running} are')
                 for borrower, lease in zip(borrowers, leases):
@@ -234,8 +246,9 @@ def lender_killed_and_back(build):
         ticket_lease = int(kept.ask('borrow', 60000, 1, 1)[0])
         borrowers = [Driven(s) for _ in HOWS]
         try:
-            leases = [borrower.use(3000, how) for borrower, how in zip(borrowers, HOWS)]
-            over = time.monotonic() + 3.5
+            # Of one that was just renewed two thirds are left at least, within which the next lender has to be there.
+            leases = [borrower.use(2 * LEASE_MS, how) for borrower, how in zip(borrowers, HOWS)]
+            over = time.monotonic() + 2 * LEASE_S + 0.5
             s.lender.kill()
             for borrower in borrowers:
                 borrower.hears(LENDER_LOST)
@@ -244,7 +257,7 @@ def lender_killed_and_back(build):
                 borrower.hears(LENDER_BACK)
             running = [it['lease'] for it in s.leases()]
             check(all(lease in running for lease in [*leases, ticket_lease]), f'{leases} were lent, {running} are')
-            stand.wait_until('the time that they had has passed', lambda: time.monotonic() > over)
+            stand.wait_until('the time that they had has passed', lambda: time.monotonic() > over, 2 * LEASE_S + 1)
             for borrower in borrowers:
                 borrower.goes_on()
                 borrower.ask('stop')
@@ -263,17 +276,17 @@ def lender_never_back(build):
         early = [Driven(s) for _ in HOWS]
         with Driven(s) as late:
             try:
-                leases = [borrower.use(1500, how) for borrower, how in zip(early, HOWS)]
-                late_lease = late.use(7000, 'own', first=8192, cnt=2048, depth=8)
+                leases = [borrower.use(LEASE_MS, how) for borrower, how in zip(early, HOWS)]
+                late_lease = late.use(4 * LEASE_MS, 'own', first=8192, cnt=2048, depth=8)
                 s.lender.kill()
                 for borrower, lease in zip(early, leases):
-                    borrower.fails(1.5 + SLACK_S, *ENDED)
+                    borrower.fails(LEASE_S + SLACK_S, *ENDED)
                     borrower.hears(LENDER_LOST)
                     borrower.hears(LEASE_ENDED, lease)
                     check(borrower.try_('unwindow')[0] == 0, 'the window of a lease that has ended is not closed')
                     borrower.ask('fill', 0x5a)
                 late.goes_on()
-                late.fails(7 + SLACK_S, *ENDED)
+                late.fails(4 * LEASE_S + SLACK_S, *ENDED)
                 late.hears(LEASE_ENDED, late_lease)
                 for borrower in early:
                     borrower.ask('check', 0x5a)

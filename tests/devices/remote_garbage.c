@@ -18,7 +18,10 @@
 #include <time.h>
 #include <weft/device.h>
 
-#define ANSWER_MS 3000
+#define ANSWER_MS 20000 /* on a machine with much to do */
+
+/* Of sessions that are left: longer than such a machine takes from a request to the next */
+#define LEASE_MS 12000
 
 static uint64_t seed;
 
@@ -222,7 +225,9 @@ static size_t session_message(const struct remote_place *place, uint8_t *bytes)
 static void to_session(struct wire *door, struct port_request request, uint32_t count)
 {
 	static uint8_t bytes[65536];
-	struct lease_message borrow = { .kind = LEASE_BORROW, .flags = LEASE_SHARED, .ms = 2000 };
+	struct lease_message borrow = { .kind = LEASE_BORROW,
+					.flags = LEASE_SHARED,
+					.ms = LEASE_MS };
 	struct lease_message queues = { .kind = LEASE_QUEUES, .count = 1 + any(64) };
 	struct remote_connect connect = {
 		.head = { REMOTE_VERSION, REMOTE_CONNECT, 0, { { 0 } } }

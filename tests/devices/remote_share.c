@@ -3,12 +3,12 @@
  * remote_share LENDER PART [ROUNDS [blocking]] - one of several borrowers of a device, with a part of it each
  *
  * Writes blocks of its part and reads them back, four at a time, and checks each byte. With ROUNDS it borrows, does that and gives
- * back so often, and says how many descriptors it has after the fifth round and at the end. Else it says 'ready', begins when there
- * is a line on standard input, ends with the next one, and says how many reads were right.
+ * back so often, and says how many descriptors it has after the fifth and later rounds, at least and at most. Else it says
+ * 'ready', begins when there is a line on standard input, says how many reads were right at each further one, and ends with 'end'.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,23 +132,40 @@ static int descriptor_cnt(void)
 
 static void rounds(struct use *u, const char *lender, int cnt)
 {
-	int before = 0;
+	int least = 0, most = 0;
 
 	for (int i = 0; i < cnt; i++) {
+		int now;
+
 		use_begin(u, lender, i % 2);
 		go(u);
 		use_end(u);
-		if (i == 4)
-			before = descriptor_cnt();
+		now = descriptor_cnt();
+		least = i <= 4 || now < least ? now : least;
+		most = i <= 4 || now > most ? now : most;
 	}
-	printf("%d %d\n", before, descriptor_cnt());
+	printf("%d %d\n", least, most);
+}
+
+/* Whether a line says that it is to end; others ask how many reads were right. */
+static bool ends(const struct use *u)
+{
+	char line[16];
+
+	if (!fgets(line, sizeof(line), stdin))
+		return feof(stdin);
+	if (!strcmp(line, "end\n"))
+		return true;
+	printf("%u\n", u->round);
+	fflush(stdout);
+	return false;
 }
 
 static bool line_waits(void)
 {
-	char byte;
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	return read(STDIN_FILENO, &byte, 1) >= 0;
+	return poll(&p, 1, 0) > 0;
 }
 
 int main(int argc, char **argv)
@@ -166,10 +183,12 @@ int main(int argc, char **argv)
 	use_begin(&u, argv[1], argc > 4);
 	printf("ready\n");
 	fflush(stdout);
-	if (!fgets(line, sizeof(line), stdin) || fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK))
+	setvbuf(stdin, NULL, _IONBF, 0);
+	if (!fgets(line, sizeof(line), stdin))
 		return 1;
-	while (!line_waits())
+	do
 		go(&u);
+	while (!line_waits() || !ends(&u));
 	printf("%u\n", u.round);
 	use_end(&u);
 	return 0;

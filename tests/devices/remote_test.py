@@ -28,6 +28,13 @@ import hosts  # noqa: E402
 
 SKIP = 77
 
+# What must happen has within that, on a machine with much to do, beside what a bound of the product allows.
+SLACK_S = stand.SLACK_S
+
+# Leases that go on as long as their borrowers run: on such a machine a renewal, too, may be late by seconds.
+LEASE_MS = 12000
+LEASE_S = LEASE_MS / 1000
+
 
 class Far(stand.Stand):
     """A stand that lends over a network; `net` enters the namespace that it is in, `lender` is of the lender alone;
@@ -76,7 +83,7 @@ class Far(stand.Stand):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **{'stdin': subprocess.DEVNULL, **options})
 
 
-def finish(process, seconds=30):
+def finish(process, seconds=60):
     """Waits for a program, which must succeed."""
     try:
         text = process.communicate(timeout=seconds)[0]
@@ -116,6 +123,17 @@ def shm(build):
 
 def link(build):
     one_host(build, 'link')
+
+
+def slow(build):
+    """A lender that runs, and comes to nothing for a while, is waited for by who opens it."""
+    for provider in ('tcp', 'shm'):
+        with Far(build, provider, '127.0.0.1', port()) as s:
+            s.lender.signal(signal.SIGSTOP)
+            borrower = s.borrow([], s.name, 1)
+            time.sleep(4)
+            s.lender.signal(signal.SIGCONT)
+            finish(borrower)
 
 
 def two_hosts(build):
@@ -211,7 +229,7 @@ def mixed(build):
             finish(s.borrow([], s.name, 1))
 
 
-def wait_line(process, want, seconds=10):
+def wait_line(process, want, seconds=30):
     end = time.monotonic() + seconds
     text = ''
     while time.monotonic() < end:
@@ -228,13 +246,10 @@ def wait_line(process, want, seconds=10):
 def controller_killed(build):
     """Who has commands under way hears of it."""
     with Far(build, 'tcp', '127.0.0.1', port()) as s:
-        busy = s.borrow([], s.name, program='remote_busy')
+        busy = s.borrow([], s.name, 120000, program='remote_busy')
         wait_line(busy, 'busy')
         s.controllers[0].kill()
-        began = time.monotonic()
-        text = finish(busy, 15)
-        stand_check(time.monotonic() - began < 5, 'it took long')
-        stand_check('ended' in text, text)
+        stand_check('ended' in finish(busy, SLACK_S), 'it has not ended')
 
 
 def controller_stopped(build):
@@ -242,10 +257,10 @@ def controller_stopped(build):
     with Far(build, 'tcp', '127.0.0.1', port()) as s:
         borrowers = {how: driven.Driven(s, s.name, env={'WEFT_FABRIC': 'tcp'}) for how in ('poll', 'sleep', 'wait')}
         try:
-            leases = {how: borrower.use(1500, how) for how, borrower in borrowers.items()}
+            leases = {how: borrower.use(LEASE_MS, how) for how, borrower in borrowers.items()}
             s.controllers[0].signal(signal.SIGSTOP)
             for how, borrower in borrowers.items():
-                borrower.fails(12, -errno.ESTALE, -errno.ECANCELED, -errno.ENOTCONN)
+                borrower.fails(LEASE_S + SLACK_S, -errno.ESTALE, -errno.ECANCELED, -errno.ENOTCONN)
                 borrower.ask('fill', 0x5a)
                 borrower.hears(driven.LEASE_ENDED, leases[how])
             s.controllers[0].signal(signal.SIGCONT)
@@ -261,25 +276,27 @@ def controller_stopped(build):
 def lender_killed(build):
     """It is on no data path, and leases go on until their time runs out."""
     with Far(build, 'tcp', '127.0.0.1', port()) as s:
-        busy = s.borrow([], s.name, 3000, program='remote_busy')
+        busy = s.borrow([], s.name, LEASE_MS, program='remote_busy')
         wait_line(busy, 'busy')
         s.lender.kill()
         began = time.monotonic()
-        text = finish(busy, 15)
+        text = finish(busy, LEASE_S + SLACK_S)
         took = time.monotonic() - began
-        stand_check(1.5 < took < 10, f'it took {took:.1f} s')
+        # It was renewed when a third of its time had passed, or some seconds later.
+        stand_check(took > LEASE_S / 4, f'it took {took:.1f} s')
         stand_check('ended' in text, text)
 
 
 def borrower_killed(build):
-    """Its lease ends when its time has run out, and its queue pair is another's."""
+    """Their leases end when their time has run out, and their queue pairs are others'."""
     with Far(build, 'tcp', '127.0.0.1', port()) as s:
-        for _ in range(3):
-            busy = s.borrow([], s.name, 500, program='remote_busy')
+        killed = [s.borrow([], s.name, LEASE_MS, program='remote_busy') for _ in range(3)]
+        for busy in killed:
             wait_line(busy, 'busy')
-            busy.send_signal(signal.SIGKILL)
-            busy.wait()
-            stand.wait_until('the lease ends', lambda: not s.leases(), 5)
+        for busy in killed:
+            busy.kill()
+            busy.communicate()
+        stand.wait_until('the leases end', lambda: not s.leases(), LEASE_S + SLACK_S)
         stand_check(s.weft_devices('list')['devices'][0]['queue_pairs_free'] == 64, 'a queue pair is lost')
         finish(s.borrow([], s.name, 1))
 
@@ -287,28 +304,21 @@ def borrower_killed(build):
 def revoked(build):
     """Who has commands under way hears of it at once."""
     with Far(build, 'tcp', '127.0.0.1', port()) as s:
-        busy = s.borrow([], s.name, 20000, program='remote_busy')
+        busy = s.borrow([], s.name, 120000, program='remote_busy')
         wait_line(busy, 'busy')
         s.revoke(s.leases()[0])
-        began = time.monotonic()
-        text = finish(busy, 15)
-        stand_check(time.monotonic() - began < 3, 'it took long')
-        stand_check('ended' in text, text)
+        stand_check('ended' in finish(busy, SLACK_S), 'it has not ended')
 
 
 def partition(build):
     """The wire is cut: both sides end what is under way."""
     with hosts.Hosts() as two:
         with Far(build, 'tcp', two.address('a'), 7471, net_of(two, 'a')) as s:
-            busy = s.borrow(net_of(two, 'b'), s.name, 1000, program='remote_busy')
+            busy = s.borrow(net_of(two, 'b'), s.name, LEASE_MS, program='remote_busy')
             wait_line(busy, 'busy')
             two._in_net('a', 'ip', 'link', 'set', 'eth0', 'down')
-            began = time.monotonic()
-            text = finish(busy, 20)
-            took = time.monotonic() - began
-            stand_check(took < 6, f'it took {took:.1f} s')
-            stand_check('ended' in text, text)
-            stand.wait_until('the lease ends', lambda: not s.leases(), 5)
+            stand_check('ended' in finish(busy, LEASE_S + SLACK_S), 'it has not ended')
+            stand.wait_until('the lease ends', lambda: not s.leases(), SLACK_S)
 
 
 @contextlib.contextmanager
@@ -342,7 +352,7 @@ def bridge_is_full(build):
                 busy.communicate()
             for lease in s.leases():
                 s.revoke(lease)
-            stand.wait_until('the leases end', lambda: not s.leases(), 10)
+            stand.wait_until('the leases end', lambda: not s.leases(), SLACK_S)
 
 
 def bridge_revoked(build):
@@ -351,7 +361,7 @@ def bridge_revoked(build):
         busy = s.borrow([], s.name, 60000, program='remote_busy')
         wait_line(busy, 'busy')
         s.revoke(s.leases()[0])
-        text = finish(busy, 15)
+        text = finish(busy, SLACK_S)
         stand_check('ended' in text, text)
 
 
@@ -373,9 +383,10 @@ def bridge_falls_silent(build):
         s.lender.kill()
         s.controllers[0].kill()
         began = time.monotonic()
-        text = finish(busy, 80)
+        text = finish(busy, 60)
         took = time.monotonic() - began
-        stand_check(8 < took < 60, f'it took {took:.1f} s')
+        # Before the end, too, it may have counted late.
+        stand_check(took > 5, f'it took {took:.1f} s')
         stand_check('ended' in text, text)
 
 
@@ -384,7 +395,7 @@ def bridge_elsewhere(build):
     with bridged(build) as s, tempfile.NamedTemporaryFile(dir='/dev/shm') as other:
         other.truncate(1 << 20)
         s.borrower_env = {'WEFT_BRIDGE': other.name}
-        busy = s.borrow([], s.name, 1000, program='remote_busy')
+        busy = s.borrow([], s.name, 60000, program='remote_busy')
         text = busy.communicate(timeout=30)[0]
         stand_check(busy.returncode and 'queue pair: -19' in text, text)
 
@@ -395,7 +406,7 @@ def bridge_scribbles(build):
     print('seed', seed)
     chance = random.Random(seed)
     with bridged(build) as s:
-        busy = s.borrow([], s.name, 1000, program='remote_busy')
+        busy = s.borrow([], s.name, LEASE_MS, program='remote_busy')
         wait_line(busy, 'busy')
         # All but the head: doorbells, entries, lists and data of the pair, whose first page is behind the head
         for _ in range(2000):
@@ -403,7 +414,7 @@ def bridge_scribbles(build):
             os.pwrite(s.bridge.fileno(), chance.randbytes(4), at)
         busy.kill()
         busy.communicate()
-        stand.wait_until('the lease ends', lambda: not s.leases(), 20)
+        stand.wait_until('the lease ends', lambda: not s.leases(), LEASE_S + SLACK_S)
         finish(s.borrow([], s.name), 60)
 
 
@@ -414,15 +425,15 @@ def partition_canaries(build):
                 driven.Driven(s) as beside, \
                 driven.Driven(s, s.name, net_of(two, 'b'), {'WEFT_FABRIC': 'tcp'}) as borrower:
             beside.use(20000, 'own', first=8192, cnt=2048, depth=8)
-            lease = borrower.use(1500, how)
+            lease = borrower.use(LEASE_MS, how)
             two._in_net('a', 'ip', 'link', 'set', 'eth0', 'down')
-            borrower.fails(10, -errno.ESTALE, -errno.ECANCELED, -errno.ENOTCONN)
+            borrower.fails(LEASE_S + SLACK_S, -errno.ESTALE, -errno.ECANCELED, -errno.ENOTCONN)
             borrower.ask('fill', 0x5a)
             borrower.hears(driven.LEASE_ENDED, lease)
             borrower.hears(driven.LENDER_LOST)
-            stand.wait_until('the lease ends', lambda: lease not in [it['lease'] for it in s.leases()])
+            stand.wait_until('the lease ends', lambda: lease not in [it['lease'] for it in s.leases()], SLACK_S)
             two._in_net('a', 'ip', 'link', 'set', 'eth0', 'up')
-            borrower.hears(driven.LENDER_BACK, seconds=30)
+            borrower.hears(driven.LENDER_BACK)
             borrower.ask('check', 0x5a)
             borrower.ask('return')
             borrower.use(20000, how)
@@ -435,16 +446,16 @@ def garbage(build):
     seed = int.from_bytes(os.urandom(4), 'little')
     print('seed', seed)
     with Far(build, 'tcp', '127.0.0.1', port()) as s:
-        holder = s.borrow([], s.name, 1500, program='remote_busy')
+        holder = s.borrow([], s.name, LEASE_MS, program='remote_busy')
         wait_line(holder, 'busy')
         liars = [s.borrow([], *s.name.split(':'), seed + n, 300, program='remote_garbage') for n in range(2)]
         for liar in liars:
-            text = finish(liar, 30)
+            text = finish(liar)
             stand_check(int(text.split()[-2]) > 2, text)
         stand_check(holder.poll() is None, 'the borrower has ended')
         holder.kill()
         holder.communicate()
-        stand.wait_until('leases end', lambda: not s.leases(), 15)
+        stand.wait_until('leases end', lambda: not s.leases(), LEASE_S + SLACK_S)
         finish(s.borrow([], s.name, 1))
 
 
@@ -466,10 +477,11 @@ def strangers(build):
     seed = int.from_bytes(os.urandom(4), 'little')
     print('seed', seed)
     with Far(build, 'tcp', '127.0.0.1', port()) as s:
-        victim = s.borrow([], s.name, 1, 'long')
+        victim = s.borrow([], s.name, 1, 'long', stdin=subprocess.PIPE)
         wait_line(victim, 'busy')
         sent = rounds = 0
-        while victim.poll() is None:
+        until = time.monotonic() + 5
+        while victim.poll() is None and (time.monotonic() < until or sent <= 100 and rounds < 30):
             ports = set()
             for pid in (s.controllers[0].pid, s.lender.pid, victim.pid):
                 try:
@@ -484,29 +496,46 @@ def strangers(build):
                 text = process.communicate(timeout=60)[0]
                 found = re.search(r'^(\d+) sent', text, re.M)
                 sent += int(found[1]) if found else 0
+        # That ends its input, at which it ends.
         finish(victim)
         print(f'{sent} in {rounds} rounds')
         stand_check(sent > 100, f'{sent} in {rounds} rounds')
-        stand.wait_until('leases end', lambda: not s.leases(), 15)
+        stand.wait_until('leases end', lambda: not s.leases(), LEASE_S + SLACK_S)
         finish(s.borrow([], s.name, 1))
 
 
-def together(borrowers, kinds):
-    """Has all of them write and read for a while. Each reads a share of what those of its kind do."""
+def say(borrowers, line):
     for process in borrowers:
-        wait_line(process, 'ready', 60)
-    for process in borrowers:
-        process.stdin.write('go\n')
+        process.stdin.write(line)
         process.stdin.flush()
-    time.sleep(4)
-    for process in borrowers:
-        process.stdin.write('end\n')
-        process.stdin.flush()
-    counts = [int(finish(process, 60).split()[-1]) for process in borrowers]
+
+
+def starving(borrowers, kinds):
+    """Who has read much less than others of its kind so far: (kind, counts) or None"""
+    say(borrowers, 'count\n')
+    counts = [int(process.stdout.readline() or -1) for process in borrowers]
     for kind in set(kinds):
         some = [count for count, its in zip(counts, kinds) if its == kind]
-        print(kind, some)
-        stand_check(min(some) >= statistics.median(some) / 20, f'one of {kind} starves: {some}')
+        if min(some) < max(1, statistics.median(some) / 20):
+            return kind, some
+    return None
+
+
+def together(borrowers, kinds):
+    """Has all of them write and read for a while. Each reads a share of what those of its kind do, before long: the
+    machine, too, may be slow to let one of them run."""
+    for process in borrowers:
+        wait_line(process, 'ready', 60)
+    say(borrowers, 'go\n')
+    began = time.monotonic()
+    # Not a synchronization: so long they are in each other's way at least.
+    time.sleep(4)
+    while (found := starving(borrowers, kinds)) and time.monotonic() - began < 60:
+        time.sleep(1)
+    say(borrowers, 'end\n')
+    for process in borrowers:
+        finish(process)
+    stand_check(not found, f'one starves: {found}')
 
 
 def many(build):
@@ -515,7 +544,7 @@ def many(build):
         kinds = [('remote', 'remote, blocking')[n % 2] for n in range(32)] + ['mapped'] * 4
         together([s.borrow([], s.socket if kind == 'mapped' else s.name, n, 0, *(['blocking'] if 'blocking' in kind else []),
                            program='remote_share', stdin=subprocess.PIPE) for n, kind in enumerate(kinds)], kinds)
-        stand.wait_until('leases end', lambda: not s.leases(), 15)
+        stand.wait_until('leases end', lambda: not s.leases(), LEASE_S + SLACK_S)
 
 
 def many_hosts(build):
@@ -538,34 +567,35 @@ def rounds(build):
         finish(s.borrow([], s.name, 0, 10, program='remote_share'))
         finish(s.borrow([], s.socket, 0, 10, program='remote_share'))
         # Sessions linger until their end is told.
-        time_out = 15
         before = [descriptors(pid) for pid in pids]
         text = finish(s.borrow([], s.name, 0, 100, program='remote_share'), 120)
         first, last = map(int, text.split())
-        stand_check(last <= first + 2, f'descriptors of the borrower: {text}')
+        stand_check(first == last, f'descriptors of the borrower: {text}')
         # A closed connection's may go a little later.
         stand.wait_until(f'descriptors are as they were, {before}',
-                         lambda: all(descriptors(pid) <= was + 2 for pid, was in zip(pids, before)), time_out)
+                         lambda: all(descriptors(pid) <= was + 2 for pid, was in zip(pids, before)), SLACK_S)
 
 
 def stopped(build):
-    """A borrower that is stopped past its lease finds its commands cancelled, and nothing of it is in the way of others."""
+    """Borrowers that are stopped past their leases find their commands cancelled, and nothing of them is in the way of
+    others."""
     with Far(build, 'tcp', '127.0.0.1', port()) as s:
         other = s.borrow([], s.name, 20, program='remote_share', stdin=subprocess.PIPE)
         wait_line(other, 'ready')
-        other.stdin.write('go\n')
-        other.stdin.flush()
-        for _ in range(3):
-            busy = s.borrow([], s.name, 500, program='remote_busy')
+        say([other], 'go\n')
+        held = [s.borrow([], s.name, LEASE_MS, program='remote_busy') for _ in range(3)]
+        for busy in held:
             wait_line(busy, 'busy')
+        for busy in held:
             busy.send_signal(signal.SIGSTOP)
-            stand.wait_until('the lease ends', lambda: len(s.leases()) == 1)
-            reads = s.reads()
-            stand.wait_until('others read on', lambda reads=reads: s.reads() > reads + 10)
+        stand.wait_until('the leases end', lambda: len(s.leases()) == 1, LEASE_S + SLACK_S)
+        reads = s.reads()
+        stand.wait_until('others read on', lambda: s.reads() > reads + 10, SLACK_S)
+        for busy in held:
             busy.send_signal(signal.SIGCONT)
+        for busy in held:
             stand_check('ended' in finish(busy), 'it does not know')
-        other.stdin.write('end\n')
-        other.stdin.flush()
+        say([other], 'end\n')
         finish(other)
         stand_check(s.weft_devices('list')['devices'][0]['queue_pairs_free'] == 64, 'a queue pair is lost')
 

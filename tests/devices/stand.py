@@ -19,8 +19,10 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-READY_S = 10
-END_S = 10
+# On a machine with much to do
+READY_S = 30
+END_S = 30
+SLACK_S = 20
 TRIES = 15
 
 
@@ -152,7 +154,7 @@ class Stand:
         """What 'weft devices' prints as JSON"""
         for _ in range(TRIES):
             done = subprocess.run([self.build / 'tools' / 'weft', 'devices', f'--lender={self.socket}', '--json',
-                                   *arguments], capture_output=True, text=True, timeout=20, check=False,
+                                   *arguments], capture_output=True, text=True, timeout=60, check=False,
                                   stdin=subprocess.DEVNULL, env={**os.environ, **library_env(self.build)})
             # The lender of a machine that is busy may answer too late.
             if os.strerror(errno.ETIMEDOUT) not in done.stderr:
@@ -196,7 +198,7 @@ class Stand:
         return False
 
 
-def wait_until(what, condition, seconds=10):
+def wait_until(what, condition, seconds=SLACK_S):
     """Waits until the condition holds, which is looked at every few milliseconds. Returns what it was then."""
     end = time.monotonic() + seconds
     while not (found := condition()):

@@ -25,7 +25,7 @@ DEVICE_ADDED, DEVICE_REMOVED, _, LENDER_LOST, LENDER_BACK, DEVICE_CHANGED, LENDE
 
 # A registration is gone 6 s after its lender has died or the members have elected a leader, a watch moves within 5 s, a member has 2 s to answer, members that
 # elect a leader have 5 s.
-GONE_S, MOVE_S, ELECT_S, SLACK_S = 6, 5, 5, 6
+GONE_S, MOVE_S, ELECT_S, SLACK_S = 6, 5, 5, 20
 
 
 class Events:
@@ -69,7 +69,7 @@ def reads_on(borrower):
         error, cnt = borrower.ask('reads')
         check(error == '0', f'a read fails: {error}')
         return int(cnt) > before + 20
-    wait_until('reads go on', more, 10)
+    wait_until('reads go on', more, SLACK_S)
 
 
 def one_dead(site, borrower, events, watch, names):
@@ -109,7 +109,7 @@ def two_dead(site, borrower, events, watch, names):
     listed = borrower.ask('list')
     check(listed[0] == '0' and len(listed) == 3, f'what is known is listed: {listed}')
     check(borrower.ask('return') == ['0'], 'a device is returned')
-    answer = borrower.ask(f'borrow {names[0]} 3000')
+    answer = borrower.ask(f'borrow {names[0]} 12000')
     check(answer == ['0', names[0]], f'a device that is known is borrowed: {answer}')
     reads_on(borrower)
     check(borrower.ask('share') == ['0'], 'a segment has an address')
@@ -126,7 +126,7 @@ def members(build):
         watch = Lines(site.start('watch', site.build / 'tools/weft', 'devices', f'--directory={site.urls}', '--watch',
                                  '--json'))
         watch.wait('device', SLACK_S, names[1])
-        answer = borrower.ask(f'borrow {names[1]} 3000')
+        answer = borrower.ask(f'borrow {names[1]} 12000')
         check(answer == ['0', names[1]], f'a device is borrowed by its name: {answer}')
         watch.wait('device-changed', SLACK_S, names[1])
         events.wait(DEVICE_CHANGED, SLACK_S)
@@ -200,7 +200,7 @@ def elsewhere(site):
     site.start_lender(0)
     site.wait_devices(1)
     borrower = site.borrower()
-    name = borrower.ask('borrow - 4000')[1]
+    name = borrower.ask('borrow - 24000')[1]
     # The first one asks the lender what blocks there are.
     reads_on(borrower)
     site.lenders[0].kill()
@@ -217,7 +217,7 @@ def door(build):
         site.wait_devices(1)
         (site.folder / 'lender0').unlink()
         borrower = site.borrower()
-        check(borrower.ask('borrow - 5000')[0] == '0', f'a device is borrowed: {borrower.text()}')
+        check(borrower.ask('borrow - 24000')[0] == '0', f'a device is borrowed: {borrower.text()}')
         reads_on(borrower)
         site.lenders[0].kill()
         site.start_lender(0)
@@ -251,7 +251,7 @@ def stopped(build):
         events.take().clear()
         # Whichever has the watch.
         site.members[0].signal(signal.SIGSTOP)
-        check(borrower.ask('borrow - 3000')[0] == '0', 'a device is borrowed')
+        check(borrower.ask('borrow - 12000')[0] == '0', 'a device is borrowed')
         events.wait(DEVICE_CHANGED, MOVE_S + 3 * 2 + SLACK_S)
         reads_on(borrower)
         site.members[0].signal(signal.SIGCONT)

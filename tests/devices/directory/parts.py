@@ -46,7 +46,7 @@ class Talker(stand.Process):
             self.lines.put(line.rstrip('\n'))
         self.lines.put(None)
 
-    def line(self, seconds=10):
+    def line(self, seconds=30):
         """The next line that it says."""
         try:
             line = self.lines.get(timeout=seconds)
@@ -56,7 +56,7 @@ class Talker(stand.Process):
             raise Failed(f'{self.name} says nothing in {seconds} s:\n{self.text()}')
         return line
 
-    def ask(self, command, seconds=10):
+    def ask(self, command, seconds=30):
         """A command of borrower.c: the words of the answer."""
         self.popen.stdin.write(command + '\n')
         self.popen.stdin.flush()
@@ -178,7 +178,7 @@ class Site:
         check(status == 0, f'weft devices: {errors}')
         return {device['name']: device['state'] for device in json.loads(out)['devices']}
 
-    def wait_devices(self, cnt, seconds=10):
+    def wait_devices(self, cnt, seconds=20):
         wait_until(f'{cnt} devices are listed', lambda: len(self.devices()) == cnt, seconds)
         return self.devices()
 
