@@ -98,7 +98,7 @@ struct weft_device {
 	struct weft_device_info info;
 	uint32_t lease;
 	uint32_t generation;
-	uint64_t token;
+	struct lease_token token;
 	bool kept, attached;
 	uint32_t ms;
 	uint64_t renew_ms;

@@ -144,18 +144,22 @@ int weft_device_borrow(struct weft_lender *lender, const struct weft_borrow_attr
 
 void weft_device_ticket(const struct weft_device *dev, char *ticket)
 {
-	snprintf(ticket, WEFT_TICKET_MAX, "%016" PRIx64 ".%" PRIu32 ".%" PRIu32 ".%016" PRIx64,
-		 dev->info.id, dev->lease, dev->generation, dev->token);
+	char token[LEASE_TOKEN_TEXT];
+
+	lease_token_text(&dev->token, token);
+	snprintf(ticket, WEFT_TICKET_MAX, "%016" PRIx64 ".%" PRIu32 ".%" PRIu32 ".%s",
+		 dev->info.id, dev->lease, dev->generation, token);
 }
 
 int device_ticket(const char *ticket, struct lease_message *msg)
 {
-	char more;
+	int token = 0;
 
-	return sscanf(ticket, "%" SCNx64 ".%" SCNu32 ".%" SCNu32 ".%" SCNx64 "%c", &msg->device,
-		      &msg->lease, &msg->generation, &msg->token, &more) == 4
-		       ? 0
-		       : -EINVAL;
+	if (sscanf(ticket, "%16" SCNx64 ".%10" SCNu32 ".%10" SCNu32 ".%n", &msg->device,
+		   &msg->lease, &msg->generation, &token) != 3 ||
+	    !token)
+		return -EINVAL;
+	return lease_token_parse(ticket + token, &msg->token);
 }
 
 int weft_device_attach(struct weft_lender *lender, const char *ticket, struct weft_device **out)

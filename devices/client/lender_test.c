@@ -11,6 +11,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <string.h>
+
 #include "client.h"
 #include "fake_use.h"
 
@@ -394,6 +397,45 @@ static void lender_that_ends_is_found_again(void **state)
 	assert_int_equal(weft_segment_free(seg), 0);
 }
 
+/* A digit that is another one is refused by the lender, and what is no ticket at once. */
+static void ticket_is_refused_wherever_it_is_wrong(void **state)
+{
+	static const char none[] = "AF.-+x gG";
+	struct fake_use *u = *state;
+	char right[WEFT_TICKET_MAX], wrong[WEFT_TICKET_MAX + 1];
+	struct weft_device *dev;
+	size_t len, i, k, token;
+	uint32_t asked;
+
+	fake_use_borrow(u, 60000);
+	weft_device_ticket(u->dev, right);
+	len = strlen(right);
+	token = (size_t)(strrchr(right, '.') + 1 - right);
+	assert_int_equal(len - token, 32);
+	for (i = token; i < len; i++) {
+		strcpy(wrong, right);
+		wrong[i] = wrong[i] == '7' ? '8' : '7';
+		assert_int_equal(weft_device_attach(u->lender, wrong, &dev), -EACCES);
+	}
+	asked = fake_lender_asked(&u->fake, LEASE_ATTACH);
+	for (i = token; i < len; i++)
+		for (k = 0; k < sizeof(none); k++) {
+			strcpy(wrong, right);
+			wrong[i] = none[k];
+			assert_int_equal(weft_device_attach(u->lender, wrong, &dev), -EINVAL);
+		}
+	for (i = 0; i < len; i++) {
+		strcpy(wrong, right);
+		wrong[i] = 0;
+		assert_int_equal(weft_device_attach(u->lender, wrong, &dev), -EINVAL);
+	}
+	snprintf(wrong, sizeof(wrong), "%s0", right);
+	assert_int_equal(weft_device_attach(u->lender, wrong, &dev), -EINVAL);
+	assert_int_equal(fake_lender_asked(&u->fake, LEASE_ATTACH), asked);
+	assert_int_equal(weft_device_attach(u->lender, right, &dev), 0);
+	weft_device_leave(dev);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fake_use_setup, fake_use_teardown)
 
 int main(void)
@@ -409,6 +451,7 @@ int main(void)
 		TEST(lender_that_is_slow_is_waited_for),
 		TEST(answer_about_a_lease_is_not_waited_for_past_its_end),
 		TEST(lender_that_ends_is_found_again),
+		TEST(ticket_is_refused_wherever_it_is_wrong),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static int do_borrow(struct fake_lender *f, struct fake_answer *a)
 	f->runs = true;
 	f->lease.lease++;
 	f->lease.generation += 3;
-	f->lease.token = 0x5ec2e7;
+	f->lease.token = (struct lease_token){ 0x5ec2e7, 0x7e2ce5 };
 	f->lease.flags = a->msg.flags;
 	f->lease.ms = a->msg.ms;
 	a->msg.lease = f->lease.lease;
@@ -269,7 +269,7 @@ static int check_name(const struct fake_lender *f, const struct lease_message *m
 {
 	if (!f->runs || msg->lease != f->lease.lease || msg->generation != f->lease.generation)
 		return -ESTALE;
-	return msg->token == f->lease.token ? 0 : -EACCES;
+	return lease_token_same(&msg->token, &f->lease.token) ? 0 : -EACCES;
 }
 
 static void be_honest(struct fake_lender *f, struct fake_answer *a)

@@ -35,7 +35,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LEASE_VERSION  1u
+#include "token.h"
+
+#define LEASE_VERSION  2u
 #define LEASE_FDS_MAX  64u
 #define LEASE_DATA_MAX 4096u
 
@@ -107,15 +109,17 @@ struct lease_message {
 	uint32_t ms;
 	uint32_t count;
 	uint32_t rsvd44;
-	uint64_t token;
+	struct lease_token token;
 	uint64_t device;
 	uint64_t addr;
 	uint64_t len;
 	uint64_t offset;
 };
 
-static_assert(sizeof(struct lease_message) == 88, "on a connection");
+static_assert(sizeof(struct lease_message) == 96, "on a connection");
 static_assert(offsetof(struct lease_message, token) == 48, "on a connection");
+static_assert(offsetof(struct lease_message, device) == 64, "on a connection");
+static_assert(offsetof(struct lease_message, offset) == 88, "on a connection");
 
 /*
  * Borrowers elsewhere send requests as messages to the lender's door, an endpoint of an OFI provider, and have answers and

@@ -2,7 +2,7 @@
 /*
  * The journal of leases, as JSON; journal.h has the contract.
  *
- *	{"version": 1, "leases": [{"lease": 1, "used": 1, "generation": 7, "token": "0123456789abcdef", ...}]}
+ *	{"version": 2, "leases": [{"lease": 1, "used": 1, "generation": 7, "token": "00112233445566778899aabbccddeeff", ...}]}
  */
 #define _GNU_SOURCE
 #include "journal.h"
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION 1
+#define VERSION 2
 
 /* A file as a whole: written beside the old one, brought to the disk, and put into its place. */
 static int replace(const char *folder, const char *name, const char *text)
@@ -88,23 +88,24 @@ static int read_lease(const json_t *object, struct journal_lease *leases, uint32
 {
 	uint64_t lease, used, generation, flags, uid;
 	const char *token = json_string_value(json_object_get(object, "token"));
+	struct lease_token secret;
 	pid_t pid;
-	char *end;
 
 	if (number(object, "lease", cnt - 1, &lease) || number(object, "used", 1, &used) ||
 	    number(object, "generation", UINT32_MAX, &generation) ||
 	    number(object, "flags", UINT32_MAX, &flags) ||
-	    number(object, "uid", UINT32_MAX, &uid) || read_pid(object, &pid) || !token)
+	    number(object, "uid", UINT32_MAX, &uid) || read_pid(object, &pid) || !token ||
+	    lease_token_parse(token, &secret))
 		return -EINVAL;
 	leases[lease] = (struct journal_lease){
 		.used = (uint32_t)used,
 		.generation = (uint32_t)generation,
-		.token = strtoull(token, &end, 16),
+		.token = secret,
 		.flags = (uint32_t)flags,
 		.uid = (uid_t)uid,
 		.pid = pid,
 	};
-	return *token && !*end ? 0 : -EINVAL;
+	return 0;
 }
 
 static int read_all(const json_t *root, struct journal_lease *leases, uint32_t cnt)
@@ -114,8 +115,11 @@ static int read_all(const json_t *root, struct journal_lease *leases, uint32_t c
 	size_t i;
 	int err;
 
-	if (number(root, "version", VERSION, &version) || version != VERSION ||
-	    !json_is_array(array))
+	if (number(root, "version", INT32_MAX, &version))
+		return -EINVAL;
+	if (version != VERSION)
+		return -ENOPROTOOPT;
+	if (!json_is_array(array))
 		return -EINVAL;
 	json_array_foreach(array, i, lease)
 	{
@@ -132,6 +136,7 @@ void journal_read(const char *folder, uint64_t device, struct journal_lease *lea
 	char path[4096], name[64];
 	json_error_t why;
 	json_t *root;
+	int err;
 
 	memset(leases, 0, cnt * sizeof(*leases));
 	device_name(device, name);
@@ -139,8 +144,11 @@ void journal_read(const char *folder, uint64_t device, struct journal_lease *lea
 	    access(path, F_OK))
 		return;
 	root = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
-	if (!root || read_all(root, leases, cnt)) {
-		lender_log("%s is not a journal of leases: those that run will be ended", path);
+	err = root ? read_all(root, leases, cnt) : -EINVAL;
+	if (err) {
+		lender_log("%s is %s: leases that run will be ended", path,
+			   err == -ENOPROTOOPT ? "the journal of a lender of another version"
+					       : "not a journal of leases");
 		memset(leases, 0, cnt * sizeof(*leases));
 	}
 	json_decref(root);
@@ -148,9 +156,9 @@ void journal_read(const char *folder, uint64_t device, struct journal_lease *lea
 
 static json_t *lease_json(uint32_t number_of, const struct journal_lease *lease)
 {
-	char token[17];
+	char token[LEASE_TOKEN_TEXT];
 
-	snprintf(token, sizeof(token), "%016" PRIx64, lease->token);
+	lease_token_text(&lease->token, token);
 	return json_pack("{sI sI sI ss sI sI sI}", "lease", (json_int_t)number_of, "used",
 			 (json_int_t)lease->used, "generation", (json_int_t)lease->generation,
 			 "token", token, "flags", (json_int_t)lease->flags, "uid",

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "token.h"
+
 /*
  * struct journal_lease - a lease
  * @used:  0: it is not lent now, and @generation is the last one that was
@@ -17,7 +19,7 @@
 struct journal_lease {
 	uint32_t used;
 	uint32_t generation;
-	uint64_t token;
+	struct lease_token token;
 	uint32_t flags;
 	uid_t uid;
 	pid_t pid;
@@ -26,7 +28,8 @@ struct journal_lease {
 /*
  * journal_read - read the leases of a device
  * @leases: out: @cnt of them, by number; zero where there is none
- * A file that is not there, or not a whole journal, is one without leases; the latter with a log line.
+ * A file that is not there, or not a whole journal, or of another version, is one without leases; with a log line that
+ * says which, but for the first.
  */
 void journal_read(const char *folder, uint64_t device, struct journal_lease *leases,
 		  uint32_t cnt);

@@ -29,10 +29,16 @@
 static char folder[64];
 static unsigned open_before;
 static unsigned lines;
+static char last_line[512];
 
 /* In the place of the lender's. */
 void lender_log(const char *format, ...)
 {
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(last_line, sizeof(last_line), format, args);
+	va_end(args);
 	lines++;
 }
 
@@ -124,11 +130,13 @@ static int teardown(void **state)
 static void some_leases(struct journal_lease *leases)
 {
 	memset(leases, 0, CNT * sizeof(*leases));
-	leases[1] = (struct journal_lease){ 1, 7, 0xfedcba9876543210ULL, 2, 1000, 4711 };
+	leases[1] = (struct journal_lease){
+		1, 7, { 0x0123456789abcdefULL, 0xfedcba9876543210ULL }, 2, 1000, 4711
+	};
 	leases[3] = (struct journal_lease){ .generation = UINT32_MAX };
-	leases[7] = (struct journal_lease){ 1, 1, 1, 0, 0, 1 };
+	leases[7] = (struct journal_lease){ 1, 1, { 0, 1 }, 0, 0, 1 };
 	/* of another host */
-	leases[9] = (struct journal_lease){ 1, 2, 3, 0, (uid_t)-1, -1 };
+	leases[9] = (struct journal_lease){ 1, 2, { 3, 0 }, 0, (uid_t)-1, -1 };
 }
 
 static bool is_same(const struct journal_lease *a, const struct journal_lease *b)
@@ -137,7 +145,7 @@ static bool is_same(const struct journal_lease *a, const struct journal_lease *b
 
 	for (i = 0; i < CNT; i++)
 		if (a[i].used != b[i].used || a[i].generation != b[i].generation ||
-		    a[i].token != b[i].token || a[i].flags != b[i].flags ||
+		    !lease_token_same(&a[i].token, &b[i].token) || a[i].flags != b[i].flags ||
 		    a[i].uid != b[i].uid || a[i].pid != b[i].pid)
 			return false;
 	return true;
@@ -267,6 +275,25 @@ static void journal_with_any_wrong_bit_is_read_or_is_none(void **state)
 		}
 }
 
+#define TOKEN		  "\"00112233445566778899aabbccddeeff\""
+#define VERSION_2(leases) "{\"version\":2,\"leases\":" leases "}"
+#define LEASE(lease, token, pid)                                                             \
+	"[{\"lease\":" lease ",\"used\":1,\"generation\":1,\"token\":" token ",\"flags\":0," \
+	"\"uid\":0,\"pid\":" pid "}]"
+#define WITH_TOKEN(token) VERSION_2(LEASE("1", token, "1"))
+
+static void expect_none(const char *text)
+{
+	struct journal_lease got[CNT];
+	unsigned before = lines;
+
+	put_file(journal_path(), text, strlen(text));
+	memset(got, 0xff, sizeof(got));
+	journal_read(folder, DEVICE, got, CNT);
+	assert_true(is_empty(got));
+	assert_int_equal(lines, before + 1);
+}
+
 static void what_is_no_journal_is_one_without_leases(void **state)
 {
 	static const char *const texts[] = {
@@ -274,46 +301,66 @@ static void what_is_no_journal_is_one_without_leases(void **state)
 		"[]",
 		"7",
 		"\xff\xfe",
-		"{\"version\":2,\"leases\":[]}",
-		"{\"version\":0,\"leases\":[{\"lease\":1,\"used\":1,\"generation\":1,\"token\":\"1\","
-		"\"flags\":0,\"uid\":0,\"pid\":1}]}",
-		"{\"version\":1}",
-		"{\"version\":1,\"leases\":{}}",
-		"{\"version\":1,\"leases\":[7]}",
-		"{\"version\":1,\"leases\":[{}]}",
-		"{\"version\":1,\"leases\":[{\"lease\":-1,\"used\":1,\"generation\":1,\"token\":\"1\","
-		"\"flags\":0,\"uid\":0,\"pid\":1}]}",
-		"{\"version\":1,\"leases\":[{\"lease\":16,\"used\":1,\"generation\":1,\"token\":\"1\","
-		"\"flags\":0,\"uid\":0,\"pid\":1}]}",
-		"{\"version\":1,\"leases\":[{\"lease\":1,\"used\":1,\"generation\":1,\"token\":\"\","
-		"\"flags\":0,\"uid\":0,\"pid\":1}]}",
-		"{\"version\":1,\"leases\":[{\"lease\":1,\"used\":1,\"generation\":1,\"token\":\"1 \","
-		"\"flags\":0,\"uid\":0,\"pid\":1}]}",
-		"{\"version\":1,\"leases\":[{\"lease\":1,\"used\":1,\"generation\":1,\"token\":7,"
-		"\"flags\":0,\"uid\":0,\"pid\":1}]}",
-		"{\"version\":1,\"leases\":[{\"lease\":1,\"used\":1,\"generation\":1,\"token\":\"1\","
-		"\"flags\":0,\"uid\":0,\"pid\":-2}]}",
-		"{\"version\":1,\"leases\":[{\"lease\":1,\"used\":1,\"generation\":1,\"token\":\"1\","
-		"\"flags\":0,\"uid\":0,\"pid\":2147483648}]}",
-		"{\"version\":1,\"leases\":[{\"lease\":1.5,\"used\":1,\"generation\":1,\"token\":\"1\","
-		"\"flags\":0,\"uid\":0,\"pid\":1}]}",
+		"{\"version\":2}",
+		"{\"version\":-2,\"leases\":[]}",
+		"{\"version\":2.0,\"leases\":[]}",
+		VERSION_2("{}"),
+		VERSION_2("[7]"),
+		VERSION_2("[{}]"),
+		VERSION_2(LEASE("-1", TOKEN, "1")),
+		VERSION_2(LEASE("16", TOKEN, "1")),
+		VERSION_2(LEASE("1.5", TOKEN, "1")),
+		VERSION_2(LEASE("1", TOKEN, "-2")),
+		VERSION_2(LEASE("1", TOKEN, "2147483648")),
+		WITH_TOKEN("7"),
+		WITH_TOKEN("\"\""),
+		WITH_TOKEN("\"1\""),
+		WITH_TOKEN("\"0011223344556677\""),
+		WITH_TOKEN("\"00112233445566778899aabbccddeef\""),
+		WITH_TOKEN("\"00112233445566778899aabbccddeeff0\""),
+		WITH_TOKEN("\"00112233445566778899aabbccddeef \""),
+		WITH_TOKEN("\"0x112233445566778899aabbccddeeff\""),
+		WITH_TOKEN("\"-0112233445566778899aabbccddeeff\""),
+		WITH_TOKEN("\"00112233445566778899AABBCCDDEEFF\""),
 	};
+	static const char one[] = WITH_TOKEN(TOKEN);
 	struct journal_lease got[CNT];
 	size_t i;
 
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		put_file(journal_path(), texts[i], strlen(texts[i]));
-		memset(got, 0xff, sizeof(got));
-		journal_read(folder, DEVICE, got, CNT);
-		assert_true(is_empty(got));
-		assert_int_equal(lines, i + 1);
+		expect_none(texts[i]);
+		assert_non_null(strstr(last_line, "not a journal"));
+	}
+	/* What they are but for one thing each. */
+	put_file(journal_path(), one, strlen(one));
+	journal_read(folder, DEVICE, got, CNT);
+	assert_int_equal(got[1].used, 1);
+	assert_int_equal(got[1].token.high, 0x0011223344556677ULL);
+	assert_int_equal(got[1].token.low, 0x8899aabbccddeeffULL);
+}
+
+/* Tokens of version 1 have 64 bits: there is no lease of one any more. */
+static void journal_of_another_version_is_said_to_be_one(void **state)
+{
+	static const char *const texts[] = {
+		"{\"version\":0,\"leases\":" LEASE("1", TOKEN, "1") "}",
+		"{\"version\":1,\"leases\":" LEASE("1", "\"0123456789abcdef\"", "1") "}",
+		"{\"version\":1,\"leases\":" LEASE("1", TOKEN, "1") "}",
+		"{\"version\":3,\"leases\":" LEASE("1", TOKEN, "1") "}",
+		"{\"version\":3}",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		expect_none(texts[i]);
+		assert_non_null(strstr(last_line, "of another version"));
 	}
 }
 
 /* An error of the disk at any place leaves the journal that there was, and no other file. */
 static void full_disk_leaves_the_journal_as_it_was(void **state)
 {
-	struct journal_lease other[CNT] = { [2] = { 1, 2, 3, 4, 5, 6 } };
+	struct journal_lease other[CNT] = { [2] = { 1, 2, { 3, 4 }, 5, 6, 7 } };
 	size_t room;
 
 	write_some();
@@ -337,7 +384,7 @@ static void full_disk_leaves_the_journal_as_it_was(void **state)
 
 static void lender_killed_before_the_new_journal_is_in_place_leaves_the_old_one(void **state)
 {
-	struct journal_lease other[CNT] = { [2] = { 1, 2, 3, 4, 5, 6 } }, got[CNT];
+	struct journal_lease other[CNT] = { [2] = { 1, 2, { 3, 4 }, 5, 6, 7 } }, got[CNT];
 	pid_t child;
 	int status;
 
@@ -417,6 +464,7 @@ int main(void)
 		TEST(every_beginning_of_a_journal_is_none),
 		TEST(journal_with_any_wrong_bit_is_read_or_is_none),
 		TEST(what_is_no_journal_is_one_without_leases),
+		TEST(journal_of_another_version_is_said_to_be_one),
 		TEST(full_disk_leaves_the_journal_as_it_was),
 		TEST(lender_killed_before_the_new_journal_is_in_place_leaves_the_old_one),
 		TEST(journal_is_not_written_through_a_link),

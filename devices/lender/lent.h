@@ -18,17 +18,18 @@
 #include <weft/device.h>
 
 #include "spec.h"
+#include "token.h"
 
 struct lent;
 
 /*
  * struct lent_lease - how a lease is named
- * @token: 0: whoever asks may do as the borrower may (the lender's own user)
+ * @token: none: whoever asks may do as the borrower may (the lender's own user)
  */
 struct lent_lease {
 	uint32_t lease;
 	uint32_t generation;
-	uint64_t token;
+	struct lease_token token;
 };
 
 /* struct lent_borrower - who has a lease */

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,7 +53,8 @@ static int enter(struct lent *lent, const struct lent_lease *lease, struct lent_
 	lent_lock(lent);
 	if (!record->kept.used || record->kept.generation != lease->generation)
 		err = -ESTALE;
-	else if (lease->token && lease->token != record->kept.token)
+	else if (!lease_token_is_none(&lease->token) &&
+		 !lease_token_same(&lease->token, &record->kept.token))
 		err = -EACCES;
 	if (err)
 		lent_unlock(lent);
@@ -188,17 +188,16 @@ static int borrow(struct lent *lent, const struct lent_borrower *by, uint32_t fl
 {
 	uint32_t lease = free_number(lent);
 	struct lent_record *record = &lent->leases[lease];
-	uint64_t token;
+	struct lease_token token;
 	int err = fits(lent, flags);
 
 	if (err)
 		return err;
 	if (!lease)
 		return -ENOSPC;
-	do
-		if (getrandom(&token, sizeof(token), 0) != sizeof(token))
-			return -errno;
-	while (!token);
+	err = lease_token_make(&token);
+	if (err)
+		return err;
 	*record = (struct lent_record){
 		.kept = { .used = 1,
 			  .generation = next_generation(record),

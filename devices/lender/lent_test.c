@@ -280,7 +280,7 @@ static void number_comes_again_after_all_others_and_of_a_later_generation(void *
 	next = borrow_well(0);
 	assert_int_equal(next.lease, first.lease);
 	assert_true(next.generation > first.generation);
-	assert_true(next.token != first.token);
+	assert_false(lease_token_same(&next.token, &first.token));
 	/* Who knows the earlier one does nothing to this one. */
 	assert_int_equal(lent_renew(lent, &first, 1000), -ESTALE);
 	assert_int_equal(lent_end(lent, &first), -ESTALE);
@@ -303,7 +303,7 @@ static void lease_is_its_tokens(void **state)
 	uint64_t addr;
 	uint16_t qid;
 
-	wrong.token ^= 1;
+	wrong.token.low ^= 1;
 	assert_int_equal(lent_renew(lent, &wrong, 1000), -EACCES);
 	assert_int_equal(lent_share(lent, &wrong), -EACCES);
 	assert_int_equal(window(&wrong, NVME_PAGE, &addr), -EACCES);
@@ -322,8 +322,39 @@ static void lease_is_its_tokens(void **state)
 	assert_int_equal(lent_end(lent, &wrong), -ESTALE);
 	/* The lender's own user needs none. */
 	wrong = lease;
-	wrong.token = 0;
+	wrong.token = (struct lease_token){ 0 };
 	assert_int_equal(lent_end(lent, &wrong), 0);
+}
+
+static void every_bit_of_a_token_is_looked_at(void **state)
+{
+	struct lent_lease lease = borrow_well(LEASE_SHARED), other = borrow_well(LEASE_SHARED),
+			  wrong;
+	int bit;
+
+	for (bit = 0; bit < 64; bit++) {
+		wrong = lease;
+		wrong.token.low ^= 1ull << bit;
+		assert_int_equal(lent_renew(lent, &wrong, 1000), -EACCES);
+		wrong = lease;
+		wrong.token.high ^= 1ull << bit;
+		assert_int_equal(lent_renew(lent, &wrong, 1000), -EACCES);
+		/* The same bit in both halves: they are not added up. */
+		wrong.token.low ^= 1ull << bit;
+		assert_int_equal(lent_renew(lent, &wrong, 1000), -EACCES);
+	}
+	wrong = lease;
+	wrong.token = (struct lease_token){ lease.token.low, lease.token.high };
+	assert_int_equal(lent_renew(lent, &wrong, 1000), -EACCES);
+	wrong.token = other.token;
+	assert_int_equal(lent_renew(lent, &wrong, 1000), -EACCES);
+	/* A half alone is no secret that is missing. */
+	wrong.token = (struct lease_token){ .high = lease.token.high };
+	assert_int_equal(lent_renew(lent, &wrong, 1000), -EACCES);
+	wrong.token = (struct lease_token){ .low = lease.token.low };
+	assert_int_equal(lent_renew(lent, &wrong, 1000), -EACCES);
+	assert_int_equal(lent_renew(lent, &lease, 1000), 0);
+	assert_int_equal(lent_renew(lent, &other, 1000), 0);
 }
 
 static void renewal_moves_the_deadline_of_the_controller(void **state)
@@ -1038,6 +1069,7 @@ int main(void)
 		TEST(number_comes_again_after_all_others_and_of_a_later_generation),
 		TEST(as_many_leases_run_as_there_are_numbers),
 		TEST(lease_is_its_tokens),
+		TEST(every_bit_of_a_token_is_looked_at),
 		TEST(renewal_moves_the_deadline_of_the_controller),
 		TEST(lengths_and_flags_that_no_lease_has_are_refused),
 		TEST(end_of_a_lease_frees_what_it_had),

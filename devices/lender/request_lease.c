@@ -26,7 +26,7 @@ int request_lease(struct session *s, struct lent **lent, struct lent_lease *leas
 	*lease = (struct lent_lease){ s->msg.lease, s->msg.generation, s->msg.token };
 	if (!*lent)
 		return -ENODEV;
-	return lease->token ? 0 : -EACCES;
+	return lease_token_is_none(&lease->token) ? -EACCES : 0;
 }
 
 static int hold(struct session *s, struct lent *lent, const struct lent_lease *lease)
@@ -242,7 +242,7 @@ int request_leases(struct session *s)
 int request_revoke(struct session *s)
 {
 	struct lent *lent = request_device(s, s->msg.device);
-	struct lent_lease lease = { s->msg.lease, s->msg.generation, 0 };
+	struct lent_lease lease = { s->msg.lease, s->msg.generation, { 0 } };
 	int err;
 
 	if (!s->trusted)

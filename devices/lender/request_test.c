@@ -41,7 +41,7 @@ static void forged_requests_are_refused_with_a_line_for_each_kind(void **state)
 	for (i = 0; i < 3; i++) {
 		/* Another's lease, without its token, and with a wrong one. */
 		other = lease;
-		other.token = i;
+		other.token = (struct lease_token){ i / 2, i % 2 };
 		assert_int_equal(rig_renew(&b, &other), -EACCES);
 		assert_int_equal(rig.lines, i ? 6 : 1);
 		assert_int_equal(rig_ask(&b, rig_about(&other, LEASE_RETURN)), -EACCES);

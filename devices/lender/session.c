@@ -38,6 +38,11 @@ static bool receive(struct session *s)
 		return false;
 	if (n > 0 && request_is_whole(s, n))
 		return true;
+	if (n >= (ssize_t)sizeof(s->msg.version) && s->msg.version != LEASE_VERSION) {
+		lender_log("process %d of user %u is cut off: it speaks version %u, and not %u",
+			   (int)s->by.pid, (unsigned)s->by.uid, s->msg.version, LEASE_VERSION);
+		return false;
+	}
 	lender_log("process %d of user %u is cut off: what it sends is no request%s%s",
 		   (int)s->by.pid, (unsigned)s->by.uid, n < 0 ? ": " : "",
 		   n < 0 ? strerror((int)-n) : "");

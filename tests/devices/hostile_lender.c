@@ -57,9 +57,9 @@ static void forged_names(void)
 		right.count = RAW_ENTRIES;
 		right.flags = kinds[i] == LEASE_WINDOW ? WEFT_WINDOW_RW : 0;
 		right.fd_cnt = fd >= 0;
-		msg = right, msg.token ^= 1;
+		msg = right, msg.token.low ^= 1;
 		raw_is("another token", raw_ask(&r, &msg, NULL, &fd), -EACCES);
-		msg = right, msg.token = 0;
+		msg = right, msg.token = (struct lease_token){ 0 };
 		raw_is("no token", raw_ask(&r, &msg, NULL, &fd), -EACCES);
 		msg = right, msg.token = r.token;
 		raw_is("one's own token", raw_ask(&r, &msg, NULL, &fd), -EACCES);
@@ -315,6 +315,17 @@ static void half_messages(void)
 	still_borrows();
 }
 
+/* One whose messages have another layout: they had 88 bytes before tokens of 128 bits. */
+static void old_version(void)
+{
+	struct lease_message hello = { .version = LEASE_VERSION - 1, .kind = LEASE_HELLO };
+	struct raw r = raw_connect(path);
+
+	raw_send(&r, &hello, 88, NULL, 0);
+	raw_ended(&r);
+	still_borrows();
+}
+
 /* One who asks and takes no answers, and one who watches and takes no events. */
 static void never_reads(void)
 {
@@ -340,6 +351,7 @@ static const struct {
 	{ "admin_commands", admin_commands },	{ "stale_addresses", stale_addresses },
 	{ "files_of_no_use", files_of_no_use }, { "floods", floods },
 	{ "half_messages", half_messages },	{ "never_reads", never_reads },
+	{ "old_version", old_version },
 };
 
 int main(int argc, char **argv)

@@ -31,7 +31,7 @@ struct raw {
 	uint64_t device;
 	uint32_t lease;
 	uint32_t generation;
-	uint64_t token;
+	struct lease_token token;
 	int got[PACKET_FDS_MAX];
 	uint32_t got_cnt;
 	int memory;

@@ -150,18 +150,27 @@ class Stand:
                               self.folder, library_env(self.build))
         self.lender.wait_ready()
 
-    def weft_devices(self, *arguments):
-        """What 'weft devices' prints as JSON"""
+    def try_command(self, *arguments):
+        """(status, standard output, standard error) of 'weft devices'"""
         for _ in range(TRIES):
-            done = subprocess.run([self.build / 'tools' / 'weft', 'devices', f'--lender={self.socket}', '--json',
-                                   *arguments], capture_output=True, text=True, timeout=60, check=False,
-                                  stdin=subprocess.DEVNULL, env={**os.environ, **library_env(self.build)})
+            done = subprocess.run([self.build / 'tools' / 'weft', 'devices', f'--lender={self.socket}', *arguments],
+                                  capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+                                  env={**os.environ, **library_env(self.build)})
             # The lender of a machine that is busy may answer too late.
             if os.strerror(errno.ETIMEDOUT) not in done.stderr:
                 break
-        if done.returncode:
-            raise Failed(f'weft devices {" ".join(arguments)}: {done.stderr}')
-        return json.loads(done.stdout)
+        return done.returncode, done.stdout, done.stderr
+
+    def command(self, *arguments):
+        """What 'weft devices' prints, which succeeds"""
+        status, out, errors = self.try_command(*arguments)
+        if status:
+            raise Failed(f'weft devices {" ".join(arguments)}: {errors}')
+        return out
+
+    def weft_devices(self, *arguments):
+        """What 'weft devices' prints as JSON"""
+        return json.loads(self.command('--json', *arguments))
 
     def reads(self, device=0):
         """How many a controller has executed"""

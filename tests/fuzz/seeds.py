@@ -52,11 +52,12 @@ def directory():
 
 
 def journal():
-    lease = {'lease': 1, 'used': 1, 'generation': 7, 'token': '0123456789abcdef', 'flags': 2, 'uid': 1000, 'pid': 77}
+    lease = {'lease': 1, 'used': 1, 'generation': 7, 'token': '00112233445566778899aabbccddeeff', 'flags': 2,
+             'uid': 1000, 'pid': 77}
     elsewhere = {**lease, 'lease': 8, 'used': 0, 'pid': -1}
-    return {'two': json.dumps({'version': 1, 'leases': [lease, elsewhere]}).encode(),
-            'none': json.dumps({'version': 1, 'leases': []}).encode(),
-            'cut-off': json.dumps({'version': 1, 'leases': [lease]}).encode()[:60],
+    return {'two': json.dumps({'version': 2, 'leases': [lease, elsewhere]}).encode(),
+            'none': json.dumps({'version': 2, 'leases': []}).encode(),
+            'cut-off': json.dumps({'version': 2, 'leases': [lease]}).encode()[:60],
             'node': b'1122334455667788\n'}
 
 

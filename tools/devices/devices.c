@@ -98,6 +98,8 @@ void devices_fail(const char *what, int err)
 		errx(EXIT_FAILURE, "%s: the lease has ended", what);
 	if (err == -ECONNREFUSED)
 		errx(EXIT_FAILURE, "%s: there is no lender (see weft lend --help)", what);
+	if (err == -ENOPROTOOPT)
+		errx(EXIT_FAILURE, "%s: the lender is of another version", what);
 	errx(EXIT_FAILURE, "%s: %s", what, strerror(-err));
 }
 

@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""ticket_test.py BUILD CASE - tickets that are forged, or shown again when their lease has ended
+
+CASE is one of the functions below. What is forged has -EACCES and one line in the lender's log for each process that tries;
+what is late has -ESTALE and no line, since who comes late has done nothing wrong. A borrower beside them goes on.
+"""
+import errno
+import json
+import shutil
+import sys
+
+import stand
+from driven import LENDER_BACK, Driven, check
+
+sys.dont_write_bytecode = True
+
+FORGED = 'asks for a lease by its ticket: Permission denied'
+TOKEN_BITS = 128
+
+
+def parts(ticket):
+    """device, lease, generation, token"""
+    words = ticket.split('.')
+    check(len(words) == 4 and len(words[3]) * 4 == TOKEN_BITS, f'{ticket} has no token of {TOKEN_BITS} bits')
+    return words
+
+
+def with_token(ticket, token):
+    return '.'.join([*parts(ticket)[:3], token])
+
+
+def one_bit_off(ticket, bit):
+    return with_token(ticket, f'{int(parts(ticket)[3], 16) ^ 1 << bit:0{TOKEN_BITS // 4}x}')
+
+
+def kept(s, seconds=600):
+    return s.weft_devices('borrow', '--shared', f'--for={seconds}')['ticket']
+
+
+def log(s):
+    return s.lender.errors.read_text(errors='replace').splitlines()
+
+
+def logged(s, text, cnt):
+    """There are so many lines with a text, and no more."""
+    stand.wait_until(f'{cnt} lines: {text}', lambda: sum(text in line for line in log(s)) >= cnt)
+    check(sum(text in line for line in log(s)) == cnt, f'{text}, not {cnt} times: {log(s)}')
+
+
+def refused(borrower, ticket, error):
+    borrower.ask('attach', ticket, result=-error)
+
+
+def works(borrower, ticket):
+    borrower.ask('attach', ticket)
+    borrower.ask('renew', 600000)
+
+
+def forged(build):
+    """Each bit of a token that is another one, and tokens of other leases."""
+    with stand.Stand(build) as s, Driven(s) as beside, Driven(s) as one, Driven(s) as other:
+        beside.use(60000, 'own', first=8192, cnt=2048, depth=8)
+        first, second = kept(s), kept(s)
+        check(parts(first)[3] != parts(second)[3], 'two leases have one token')
+        for bit in range(TOKEN_BITS):
+            refused(one, one_bit_off(first, bit), errno.EACCES)
+        logged(s, FORGED, 1)
+        refused(other, with_token(first, parts(second)[3]), errno.EACCES)
+        refused(other, with_token(second, parts(first)[3]), errno.EACCES)
+        refused(other, with_token(first, '0' * 32), errno.EACCES)
+        logged(s, FORGED, 2)
+        # What names no lease that there is, and what is no ticket, is not a guess.
+        device, lease, generation, token = parts(first)
+        refused(other, f'{device}.{lease}.{int(generation) + 1}.{token}', errno.ESTALE)
+        refused(other, f'{device}.{int(lease) + 20}.{generation}.{token}', errno.ESTALE)
+        refused(other, f'{int(device, 16) ^ 1:016x}.{lease}.{generation}.{token}', errno.ENODEV)
+        refused(other, f'{device}.{lease}.{generation}.{token[:16]}', errno.EINVAL)
+        beside.goes_on()
+        works(one, first)
+        works(other, second)
+        logged(s, FORGED, 2)
+        check(len(log(s)) == 2, f'and more: {log(s)}')
+        check(len(s.leases()) == 3, 'a lease has ended')
+        beside.ask('stop')
+
+
+def returned(build):
+    """The ticket of a lease that was returned, also when there are later ones."""
+    with stand.Stand(build) as s, Driven(s) as beside, Driven(s) as late:
+        beside.use(60000, 'own', first=8192, cnt=2048, depth=8)
+        ticket = kept(s)
+        late.ask('attach', ticket)
+        s.command('return', ticket)
+        check(late.try_('renew', 600000)[0] == -errno.ESTALE, 'who has attached renews it')
+        successors = [kept(s) for _ in range(3)]
+        refused(late, ticket, errno.ESTALE)
+        for command in ('return', 'renew', 'share'):
+            status, _, errors = s.try_command(command, ticket)
+            check(status == 1 and 'the lease has ended' in errors, f'{command}: {status}: {errors}')
+        for successor in successors:
+            works(late, successor)
+        beside.goes_on()
+        check(not log(s), f'{log(s)}')
+        beside.ask('stop')
+
+
+def restarted(build):
+    """A lender that was killed and is back knows whose tickets are of leases that run, and believes no older journal."""
+    with stand.Stand(build) as s, Driven(s) as beside, Driven(s) as one:
+        beside.use(60000, 'own', first=8192, cnt=2048, depth=8)
+        runs, ended, older = kept(s), kept(s), kept(s)
+        s.command('return', ended)
+        s.lender.kill()
+        journals = s.folder / 'journals'
+        shutil.copytree(s.state, journals)
+        s.start_lender()
+        beside.hears(LENDER_BACK)
+        one.hears(LENDER_BACK)
+        works(one, runs)
+        refused(one, ended, errno.ESTALE)
+        refused(one, one_bit_off(runs, 77), errno.EACCES)
+        logged(s, FORGED, 1)
+        s.command('return', older)
+        s.lender.kill()
+        # It says that the lease that was returned since is still lent.
+        shutil.rmtree(s.state)
+        shutil.copytree(journals, s.state)
+        s.start_lender()
+        stand.wait_until('the lender is back', lambda: beside.events().count((LENDER_BACK, 0)) == 2)
+        refused(one, older, errno.ESTALE)
+        works(one, runs)
+        later = kept(s)
+        check(parts(later)[1:] != parts(older)[1:], 'it is lent as it was')
+        refused(one, with_token(later, parts(older)[3]), errno.EACCES)
+        beside.goes_on()
+        beside.ask('stop')
+
+
+def old_journal(build):
+    """A journal of another version: it is said that its leases end, and others are lent."""
+    with stand.Stand(build) as s, Driven(s) as one:
+        ticket = kept(s)
+        s.lender.kill()
+        path, = s.state.glob('leases-*.json')
+        journal = json.loads(path.read_text())
+        for lease in journal['leases']:
+            lease['token'] = lease['token'][:16]
+        path.write_text(json.dumps({**journal, 'version': 1}))
+        s.start_lender()
+        logged(s, 'is the journal of a lender of another version: leases that run will be ended', 1)
+        one.hears(LENDER_BACK)
+        refused(one, ticket, errno.ESTALE)
+        works(one, kept(s))
+        check(len(s.leases()) == 1, 'a lease of the old journal runs')
+
+
+CASES = (forged, returned, restarted, old_journal)
+
+
+if __name__ == '__main__':
+    sys.exit(stand.run_case(CASES, *sys.argv[1:]))
