@@ -43,12 +43,14 @@ struct letter {
  * @asked_ms: when it last did
  * @seq, @answer_len, @answer: its last request, and the answer, to be sent again
  * @watches_ms: until when it hears of events
+ * @complained: kinds of requests of which a refusal was logged, as bits
  */
 struct guest {
 	uint64_t life;
 	uint64_t asked_ms;
 	uint64_t watches_ms;
 	fi_addr_t addr;
+	uint32_t complained;
 	uint32_t name_len;
 	uint8_t name[LEASE_NAME_MAX];
 	uint32_t seq;
@@ -65,6 +67,7 @@ struct event {
  * struct door
  * @letters: memory of all messages, receives first, LEASE_LETTER_MAX each
  * @lock:    of @events
+ * @met_version: a message of another version has come, which was logged
  */
 struct door {
 	struct lender *lender;
@@ -80,6 +83,7 @@ struct door {
 	struct event events[EVENTS];
 	uint32_t event_cnt;
 	pthread_t thread;
+	bool met_version;
 };
 
 static uint8_t *bytes_of(struct door *door, const struct letter *letter)
@@ -153,7 +157,7 @@ static void answer(struct door *door, struct guest *guest, const struct lease_me
 	if (guest->answer_len && (int32_t)(msg.seq - guest->seq) < 0)
 		return;
 	memcpy(room, data, msg.data_len);
-	if (session_answer_remote(door->lender, &nobody, &msg, room))
+	if (session_answer_remote(door->lender, &nobody, &msg, room, &guest->complained))
 		return;
 	if (msg.kind == LEASE_WATCH && !msg.status)
 		guest->watches_ms = lent_now_ms() + LEASE_WATCH_MS;
@@ -163,6 +167,16 @@ static void answer(struct door *door, struct guest *guest, const struct lease_me
 	send_to(door, guest, guest->answer, guest->answer_len);
 }
 
+/* Its layout is not known, and so nobody can be answered. Any bytes may look so: one line is enough. */
+static void drop_version(struct door *door, uint16_t version)
+{
+	if (!door->met_version)
+		lender_log(
+			"the door drops a message of version %u, and takes those of version %u",
+			version, LEASE_VERSION);
+	door->met_version = true;
+}
+
 /* A message from anyone */
 static void receive(struct door *door, const uint8_t *bytes, size_t len)
 {
@@ -170,12 +184,18 @@ static void receive(struct door *door, const uint8_t *bytes, size_t len)
 	struct lease_message msg;
 	struct guest *guest;
 
-	if (len < sizeof(envelope) + sizeof(msg))
+	if (len < sizeof(envelope))
 		return;
 	memcpy(&envelope, bytes, sizeof(envelope));
+	if (envelope.version != LEASE_VERSION) {
+		drop_version(door, envelope.version);
+		return;
+	}
+	if (len < sizeof(envelope) + sizeof(msg))
+		return;
 	memcpy(&msg, bytes + sizeof(envelope), sizeof(msg));
-	if (envelope.version != LEASE_VERSION || envelope.rsvd4 || !envelope.life ||
-	    !envelope.name_len || envelope.name_len > LEASE_NAME_MAX ||
+	if (envelope.rsvd4 || !envelope.life || !envelope.name_len ||
+	    envelope.name_len > LEASE_NAME_MAX ||
 	    msg.data_len != len - sizeof(envelope) - sizeof(msg) ||
 	    msg.data_len > LEASE_DATA_MAX)
 		return;

@@ -107,17 +107,21 @@ static bool is_wrong(uint16_t kind, int err)
 	}
 }
 
-/* A log line for the first mistake of each kind; a borrower elsewhere is not known from one request to the next. */
+/* A log line for the first mistake of each kind */
 static void complain(struct session *s, int err)
 {
+	const char *asks = kinds[s->msg.kind].asks;
 	uint32_t bit = 1u << s->msg.kind;
 
 	static_assert(LEASE_KINDS <= 32, "bits");
-	if (s->remote || !is_wrong(s->msg.kind, err) || s->complained & bit)
+	if (!is_wrong(s->msg.kind, err) || s->complained & bit)
 		return;
 	s->complained |= bit;
-	lender_log("process %d of user %u asks for %s: %s", (int)s->by.pid, (unsigned)s->by.uid,
-		   kinds[s->msg.kind].asks, strerror(-err));
+	if (s->remote)
+		lender_log("a borrower elsewhere asks for %s: %s", asks, strerror(-err));
+	else
+		lender_log("process %d of user %u asks for %s: %s", (int)s->by.pid,
+			   (unsigned)s->by.uid, asks, strerror(-err));
 }
 
 void request_drop_fds(struct session *s)

@@ -50,16 +50,21 @@ static bool receive(struct session *s)
 }
 
 int session_answer_remote(struct lender *lender, const struct lent_borrower *by,
-			  struct lease_message *msg, void *data)
+			  struct lease_message *msg, void *data, uint32_t *complained)
 {
-	struct session s = {
-		.lender = lender, .fd = -1, .process = -1, .by = *by, .remote = true, .msg = *msg
-	};
+	struct session s = { .lender = lender,
+			     .fd = -1,
+			     .process = -1,
+			     .by = *by,
+			     .remote = true,
+			     .complained = *complained,
+			     .msg = *msg };
 
 	if (!request_is_one(msg) || msg->fd_cnt || msg->data_len > sizeof(s.data))
 		return -EPROTO;
 	memcpy(s.data, data, msg->data_len);
 	request_carry_out(&s);
+	*complained = s.complained;
 	*msg = s.msg;
 	memcpy(data, s.data, msg->data_len);
 	return 0;

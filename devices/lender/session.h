@@ -33,10 +33,11 @@ struct lease_message;
  * @msg:  from outside, @data_len of which is checked; out: the answer
  * @data: LEASE_DATA_MAX bytes; in and out
  * @by:   who asks, as it says
+ * @complained: kinds of requests of which a refusal was logged for this borrower, as bits; in and out
  * Returns 0, or -EPROTO: it is no request.
  */
 int session_answer_remote(struct lender *lender, const struct lent_borrower *by,
-			  struct lease_message *msg, void *data);
+			  struct lease_message *msg, void *data, uint32_t *complained);
 
 /* session_serve - serve a connection until it ends; takes @fd. Called as the function of a thread. */
 void session_serve(struct lender *lender, int fd);

@@ -77,7 +77,7 @@ static void progress(struct stranger *s)
 
 static ssize_t send_anything(struct stranger *s)
 {
-	static const uint32_t lens[] = { 16, 24, 88, 280, 320, 4096, 9728, LEN_MAX };
+	static const uint32_t lens[] = { 16, 24, 96, 280, 320, 4096, 9728, LEN_MAX };
 	uint32_t len = 1 + any(lens[any(sizeof(lens) / sizeof(lens[0]))]);
 	struct remote_head head = { REMOTE_VERSION,
 				    (uint16_t)any(REMOTE_END + 2),

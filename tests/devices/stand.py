@@ -100,13 +100,14 @@ def library_env(build):
 
 
 class Stand:
-    """Controllers and a lender, run by the command @prefix, from 'with' to its end."""
+    """Controllers and a lender, run by the command @prefix and with @options, from 'with' to its end."""
 
-    def __init__(self, build, *controllers, lends=True, prefix=()):
+    def __init__(self, build, *controllers, lends=True, prefix=(), options=()):
         self.build = pathlib.Path(build).resolve()
         self.wanted = controllers or (Controller(),)
         self.lends = lends
         self.prefix = prefix
+        self.options = options
         self.folder = None
         self.controllers = []
         self.slots = []
@@ -146,7 +147,8 @@ class Stand:
 
     def start_lender(self):
         self.lender = Process('lender', [*self.prefix, self.build / 'tools' / 'weft', 'lend', f'--socket={self.socket}',
-                                         f'--state={self.state}', *self.slots],
+                                         f'--state={self.state}', *self.options,
+                                         *self.slots],
                               self.folder, library_env(self.build))
         self.lender.wait_ready()
 

@@ -8,6 +8,7 @@ what is late has -ESTALE and no line, since who comes late has done nothing wron
 import errno
 import json
 import shutil
+import socket
 import sys
 
 import stand
@@ -85,6 +86,32 @@ def forged(build):
         beside.ask('stop')
 
 
+def free_port():
+    with socket.socket() as one:
+        one.bind(('127.0.0.1', 0))
+        return one.getsockname()[1]
+
+
+def door(build):
+    """From another host: each endpoint that guesses is logged once."""
+    at = f'127.0.0.1:{free_port()}'
+    with stand.Stand(build, options=('--fabric=tcp', '--address=127.0.0.1', f'--port={at.split(":")[1]}')) as s, \
+            Driven(s) as beside, Driven(s, name=at) as one, Driven(s, name=at) as other:
+        beside.use(60000, 'own', first=8192, cnt=2048, depth=8)
+        ticket = kept(s)
+        for bit in range(0, TOKEN_BITS, 9):
+            refused(one, one_bit_off(ticket, bit), errno.EACCES)
+        logged(s, f'a borrower elsewhere {FORGED}', 1)
+        refused(other, one_bit_off(ticket, 64), errno.EACCES)
+        logged(s, f'a borrower elsewhere {FORGED}', 2)
+        works(one, ticket)
+        s.command('return', ticket)
+        refused(other, ticket, errno.ESTALE)
+        beside.goes_on()
+        check(len(log(s)) == 2, f'and more: {log(s)}')
+        beside.ask('stop')
+
+
 def returned(build):
     """The ticket of a lease that was returned, also when there are later ones."""
     with stand.Stand(build) as s, Driven(s) as beside, Driven(s) as late:
@@ -155,7 +182,7 @@ def old_journal(build):
         check(len(s.leases()) == 1, 'a lease of the old journal runs')
 
 
-CASES = (forged, returned, restarted, old_journal)
+CASES = (forged, door, returned, restarted, old_journal)
 
 
 if __name__ == '__main__':
