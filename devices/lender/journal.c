@@ -17,9 +17,13 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define VERSION 2
+
+/* Between two looks whether a lock is free. */
+#define LOCK_LOOK_MS 20
 
 /* A file as a whole: written beside the old one, brought to the disk, and put into its place. */
 static int replace(const char *folder, const char *name, const char *text)
@@ -185,6 +189,42 @@ int journal_write(const char *folder, uint64_t device, const struct journal_leas
 	}
 	free(text);
 	json_decref(root);
+	return err;
+}
+
+/* A lock of the process: it has no descriptor of the file but this one, which stays open. */
+static int lock_file(int fd, pid_t *owner)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int tries;
+
+	for (tries = 0; fcntl(fd, F_SETLK, &lock); tries++) {
+		if (errno != EACCES && errno != EAGAIN)
+			return -errno;
+		if (tries * LOCK_LOOK_MS >= JOURNAL_LOCK_MS) {
+			*owner = fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK
+					 ? 0
+					 : lock.l_pid;
+			return -EBUSY;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = LOCK_LOOK_MS * 1000000 }, NULL);
+	}
+	return 0;
+}
+
+int journal_lock(const char *folder, pid_t *owner)
+{
+	char path[4096];
+	int fd, err;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/lock", folder) >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	err = lock_file(fd, owner);
+	if (err)
+		close(fd);
 	return err;
 }
 

@@ -39,6 +39,16 @@ int journal_write(const char *folder, uint64_t device, const struct journal_leas
 		  uint32_t cnt);
 
 /*
+ * journal_lock - have a folder for this process alone, until the process ends, however it does
+ * @owner: out, with -EBUSY: the process that has it; 0: one of another host, or of another namespace of processes
+ * Returns 0; -EBUSY: another one has it, also after JOURNAL_LOCK_MS; or another -errno.
+ */
+int journal_lock(const char *folder, pid_t *owner);
+
+/* How long the folder of a lender that was killed just now may still be its own. */
+#define JOURNAL_LOCK_MS 2000
+
+/*
  * journal_node - the number of this host, which is made at first use and kept
  * Returns 0 or -errno.
  */

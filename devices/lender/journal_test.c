@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,6 +454,54 @@ static void node_without_a_number_is_not_given_another_one(void **state)
 	}
 }
 
+/* A process that has the folder until it is killed. Returns its id */
+static pid_t start_owner(void)
+{
+	int pipes[2];
+	pid_t child, none;
+	char byte;
+
+	assert_int_equal(pipe(pipes), 0);
+	child = fork();
+	if (!child) {
+		if (journal_lock(folder, &none) || __real_write(pipes[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(pipes[0], &byte, 1), 1);
+	close(pipes[0]);
+	close(pipes[1]);
+	return child;
+}
+
+static void folder_is_one_lenders_until_its_process_ends(void **state)
+{
+	pid_t child = start_owner(), owner = 0, other;
+
+	assert_int_equal(journal_lock(folder, &owner), -EBUSY);
+	assert_int_equal(owner, child);
+	/* By another name of it too. */
+	assert_int_equal(symlink(folder, path_of("again")), 0);
+	assert_int_equal(journal_lock(path_of("again"), &owner), -EBUSY);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	other = start_owner();
+	assert_int_equal(journal_lock(folder, &owner), -EBUSY);
+	assert_int_equal(owner, other);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+}
+
+static void lock_that_cannot_be_is_an_error(void **state)
+{
+	pid_t owner;
+
+	assert_int_equal(journal_lock("/nonexistent", &owner), -ENOENT);
+	assert_int_equal(symlink("/dev/null", path_of("lock")), 0);
+	assert_int_equal(journal_lock(folder, &owner), -ELOOP);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -469,6 +518,8 @@ int main(void)
 		TEST(lender_killed_before_the_new_journal_is_in_place_leaves_the_old_one),
 		TEST(journal_is_not_written_through_a_link),
 		TEST(folder_that_is_not_there_is_an_error),
+		TEST(folder_is_one_lenders_until_its_process_ends),
+		TEST(lock_that_cannot_be_is_an_error),
 		TEST(node_has_its_number_for_ever),
 		TEST(node_without_a_number_is_not_given_another_one),
 	};

@@ -158,18 +158,39 @@ static uint32_t raise_descriptors(void)
 	return limit.rlim_max < INT_MAX ? (uint32_t)limit.rlim_max : INT_MAX;
 }
 
+/* Have the folder of the state, which nobody else has, and this host's number, which is there. */
+static int take_state(struct lender *lender, const char *folder)
+{
+	pid_t owner = 0;
+	int err = make_folder(folder);
+
+	if (!err)
+		err = journal_lock(folder, &owner);
+	if (err == -EBUSY && owner) {
+		lender_log("%s is the folder of another lender, process %d: each has its own "
+			   "(--state)",
+			   folder, (int)owner);
+		return err;
+	}
+	if (err == -EBUSY) {
+		lender_log("%s is the folder of another lender: each has its own (--state)",
+			   folder);
+		return err;
+	}
+	if (!err)
+		err = journal_node(folder, &lender->node);
+	if (err)
+		lender_log("%s can't be the folder of the state: %s", folder, strerror(-err));
+	return err;
+}
+
 static int begin(struct lender *lender, const struct lend_options *opt, int *listener,
 		 struct announcer **announcer)
 {
-	int err = make_folder(opt->state);
+	int err = take_state(lender, opt->state);
 
-	if (!err)
-		err = journal_node(opt->state, &lender->node);
-	if (err) {
-		lender_log("%s can't be the folder of the state: %s", opt->state,
-			   strerror(-err));
+	if (err)
 		return err;
-	}
 	lender->watchers = watchers_create();
 	lender->exports = exports_create(raise_descriptors() / 4);
 	if (!lender->watchers || !lender->exports)

@@ -13,7 +13,7 @@
  * struct lend_options - what to lend
  * @socket: path of the socket that borrowers connect to
  * @mode:   its permissions: who may write it may borrow
- * @state:  folder of the journals and of the node's number, which is made if it is not there
+ * @state:  folder of the journals and of the node's number, which is made if it is not there; another lender's is refused
  * @slots:  sockets of controller processes
  * @door:   let borrowers of other hosts in, over @provider (NULL: the default one) at @address (NULL: any) and @service
  *	    (NULL: the default one)
