@@ -223,8 +223,12 @@ int device_ask(struct weft_device *dev, struct request *request);
  */
 int device_keep(struct weft_device *dev, uint64_t until_ms);
 
-/* device_ticket - out: the lease that a ticket names, as a message does. Returns 0 or -EINVAL */
-int device_ticket(const char *ticket, struct lease_message *msg);
+/*
+ * device_ticket - out: the lease that a ticket names, as a message does
+ * @place: out: where its lender was, in @ticket; NULL: it does not say
+ * Returns 0 or -EINVAL.
+ */
+int device_ticket(const char *ticket, struct lease_message *msg, const char **place);
 
 /* device_end - the lease has ended, because of @err. The keeper tells of that, and wakes who sleeps */
 void device_end(struct weft_device *dev, int err);

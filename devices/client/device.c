@@ -142,26 +142,6 @@ int weft_device_borrow(struct weft_lender *lender, const struct weft_borrow_attr
 	return dev ? take(dev, &request, out) : -ENOMEM;
 }
 
-void weft_device_ticket(const struct weft_device *dev, char *ticket)
-{
-	char token[LEASE_TOKEN_TEXT];
-
-	lease_token_text(&dev->token, token);
-	snprintf(ticket, WEFT_TICKET_MAX, "%016" PRIx64 ".%" PRIu32 ".%" PRIu32 ".%s",
-		 dev->info.id, dev->lease, dev->generation, token);
-}
-
-int device_ticket(const char *ticket, struct lease_message *msg)
-{
-	int token = 0;
-
-	if (sscanf(ticket, "%16" SCNx64 ".%10" SCNu32 ".%10" SCNu32 ".%n", &msg->device,
-		   &msg->lease, &msg->generation, &token) != 3 ||
-	    !token)
-		return -EINVAL;
-	return lease_token_parse(ticket + token, &msg->token);
-}
-
 int weft_device_attach(struct weft_lender *lender, const char *ticket, struct weft_device **out)
 {
 	struct weft_device_info info;
@@ -169,10 +149,11 @@ int weft_device_attach(struct weft_lender *lender, const char *ticket, struct we
 				   .data = &info,
 				   .data_room = sizeof(info) };
 	struct weft_device *dev;
+	const char *place;
 
 	if (lender->directory)
 		return directory_attach(lender->directory, ticket, out);
-	if (device_ticket(ticket, &request.msg))
+	if (device_ticket(ticket, &request.msg, &place))
 		return -EINVAL;
 	dev = create(lender);
 	if (!dev)

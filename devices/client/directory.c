@@ -151,7 +151,8 @@ int directory_attach(struct directory *d, const char *ticket, struct weft_device
 {
 	struct lease_message msg;
 	struct weft_lender *lender;
-	int err = device_ticket(ticket, &msg);
+	const char *place;
+	int err = device_ticket(ticket, &msg, &place);
 
 	if (!err)
 		err = directory_hold_device(d, msg.device, &lender);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
@@ -403,13 +404,15 @@ static void ticket_is_refused_wherever_it_is_wrong(void **state)
 	static const char none[] = "AF.-+x gG";
 	struct fake_use *u = *state;
 	char right[WEFT_TICKET_MAX], wrong[WEFT_TICKET_MAX + 1];
+	struct weft_lender *lender;
 	struct weft_device *dev;
 	size_t len, i, k, token;
 	uint32_t asked;
 
 	fake_use_borrow(u, 60000);
 	weft_device_ticket(u->dev, right);
-	len = strlen(right);
+	len = strcspn(right, "@");
+	right[len] = 0;
 	token = (size_t)(strrchr(right, '.') + 1 - right);
 	assert_int_equal(len - token, 32);
 	for (i = token; i < len; i++) {
@@ -431,9 +434,57 @@ static void ticket_is_refused_wherever_it_is_wrong(void **state)
 	}
 	snprintf(wrong, sizeof(wrong), "%s0", right);
 	assert_int_equal(weft_device_attach(u->lender, wrong, &dev), -EINVAL);
+	snprintf(wrong, sizeof(wrong), "%s@", right);
+	assert_int_equal(weft_device_attach(u->lender, wrong, &dev), -EINVAL);
+	assert_int_equal(weft_lender_open_ticket(NULL, wrong, NULL, &lender), -EBADMSG);
 	assert_int_equal(fake_lender_asked(&u->fake, LEASE_ATTACH), asked);
 	assert_int_equal(weft_device_attach(u->lender, right, &dev), 0);
 	weft_device_leave(dev);
+}
+
+static void open_by_ticket(struct fake_use *u, const char *name, const char *ticket)
+{
+	struct weft_lender *lender;
+	struct weft_device *dev;
+
+	assert_int_equal(weft_lender_open_ticket(name, ticket, NULL, &lender), 0);
+	assert_int_equal(weft_device_attach(lender, ticket, &dev), 0);
+	assert_int_equal(weft_device_renew(dev, 60000), 0);
+	weft_device_leave(dev);
+	assert_int_equal(weft_lender_close(lender), 0);
+}
+
+/* Whoever is named is asked alone; else nobody but the ticket is needed. */
+static void lender_is_where_its_ticket_says(void **state)
+{
+	struct fake_use *u = *state;
+	char ticket[WEFT_TICKET_MAX], bare[WEFT_TICKET_MAX];
+	struct weft_lender *lender;
+
+	fake_use_borrow(u, 60000);
+	weft_device_ticket(u->dev, ticket);
+	assert_string_equal(strchr(ticket, '@') + 1, u->fake.path);
+	strcpy(bare, ticket);
+	*strchr(bare, '@') = 0;
+	unsetenv("WEFT_LENDER");
+	unsetenv("WEFT_DIRECTORY");
+	open_by_ticket(u, NULL, ticket);
+	/* Of a directory at which nobody is. */
+	open_by_ticket(u, "http://127.0.0.1:1", ticket);
+	setenv("WEFT_LENDER", "http://127.0.0.1:1", 1);
+	open_by_ticket(u, NULL, ticket);
+	open_by_ticket(u, u->fake.path, bare);
+	setenv("WEFT_LENDER", u->fake.path, 1);
+	open_by_ticket(u, NULL, bare);
+	assert_int_equal(weft_lender_open_ticket("/nonexistent", ticket, NULL, &lender),
+			 -ECONNREFUSED);
+	setenv("WEFT_LENDER", "/nonexistent", 1);
+	assert_int_equal(weft_lender_open_ticket(NULL, ticket, NULL, &lender), -ECONNREFUSED);
+	unsetenv("WEFT_LENDER");
+	/* The lease has ended: its lender says so. */
+	fake_lender_end(&u->fake);
+	assert_int_equal(weft_lender_open_ticket(NULL, ticket, NULL, &lender), 0);
+	assert_int_equal(weft_lender_close(lender), 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fake_use_setup, fake_use_teardown)
@@ -452,6 +503,7 @@ int main(void)
 		TEST(answer_about_a_lease_is_not_waited_for_past_its_end),
 		TEST(lender_that_ends_is_found_again),
 		TEST(ticket_is_refused_wherever_it_is_wrong),
+		TEST(lender_is_where_its_ticket_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

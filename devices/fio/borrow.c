@@ -95,7 +95,11 @@ static int borrow_open(const struct borrow_wish *wish, struct borrow **borrow)
 	it->ticket = strdup(or_empty(wish->ticket));
 	if (!it->lender_name || !it->device_name || !it->ticket)
 		goto err_free;
-	ret = weft_lender_open(or_null(wish->lender), NULL, &it->lender);
+	if (*it->ticket)
+		ret = weft_lender_open_ticket(or_null(wish->lender), it->ticket, NULL,
+					      &it->lender);
+	else
+		ret = weft_lender_open(or_null(wish->lender), NULL, &it->lender);
 	if (ret)
 		goto err_free;
 	if (*it->ticket)

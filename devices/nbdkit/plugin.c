@@ -108,7 +108,10 @@ static int weft_after_fork(void)
 
 	if (!ticket)
 		ticket = getenv("WEFT_TICKET");
-	ret = weft_lender_open(lender_name, NULL, &lender);
+	if (ticket)
+		ret = weft_lender_open_ticket(lender_name, ticket, NULL, &lender);
+	else
+		ret = weft_lender_open(lender_name, NULL, &lender);
 	if (ret)
 		goto err;
 	what = "borrowing the device";

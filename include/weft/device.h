@@ -225,13 +225,28 @@ int weft_device_share(struct weft_device *dev);
  */
 int weft_device_return(struct weft_device *dev);
 
-#define WEFT_TICKET_MAX 96 /* with the zero byte */
+#define WEFT_TICKET_MAX 336 /* with the zero byte */
 
 /*
- * weft_device_ticket - what another process needs to use a lease that is kept: a text, as secret as what is borrowed
+ * weft_device_ticket - what another process needs to use a lease: a text without spaces, as secret as what is borrowed
  * @ticket: out: WEFT_TICKET_MAX bytes
+ *
+ * It says where the lender is, so that no directory is needed to find it; where that can't be said in a text without
+ * spaces, it does not.
  */
 void weft_device_ticket(const struct weft_device *dev, char *ticket);
+
+/*
+ * weft_lender_open_ticket - connect to the lender that has the lease of a ticket
+ * @name:   as weft_lender_open() takes it. A lender that it names, or WEFT_LENDER where it is NULL, is the one. Else it is
+ *	    the one that is where the ticket says, without a directory; and if that one is not there any more, or is
+ *	    another one, what weft_lender_open() makes of @name
+ * @ticket: for weft_device_attach() then
+ * @attr:   NULL: what all zeros mean
+ * Returns as weft_lender_open(), and -EBADMSG: it is no ticket.
+ */
+int weft_lender_open_ticket(const char *name, const char *ticket,
+			    const struct weft_lender_attr *attr, struct weft_lender **lender);
 
 /*
  * weft_device_attach - have a lease that was kept, by its ticket

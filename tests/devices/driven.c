@@ -367,7 +367,7 @@ static void obey(char *line)
 int main(int argc, char **argv)
 {
 	struct weft_lender_attr attr = { .size = sizeof(attr) };
-	char line[256];
+	char line[512];
 	int err;
 
 	if (argc != 2)

@@ -22,7 +22,7 @@ TOKEN_BITS = 128
 
 def parts(ticket):
     """device, lease, generation, token"""
-    words = ticket.split('.')
+    words = ticket.split('@')[0].split('.')
     check(len(words) == 4 and len(words[3]) * 4 == TOKEN_BITS, f'{ticket} has no token of {TOKEN_BITS} bits')
     return words
 

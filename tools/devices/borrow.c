@@ -29,20 +29,29 @@ static struct weft_device *attach(const struct devices_options *opt)
 	struct weft_device *dev;
 	int err = weft_device_attach(opt->lender, opt->operands[0], &dev);
 
-	if (err == -EINVAL)
-		errx(WEFT_EXIT_USAGE, "'%s' is no ticket", opt->operands[0]);
 	if (err)
 		devices_fail(opt->operands[0], err);
 	return dev;
 }
 
+/* What programs find the lease by. Its lender is where the ticket says, also where a directory has led us there. */
+static void set_environment(const char *ticket, const char *lender_name)
+{
+	const char *at = strchr(ticket, '@');
+
+	if (at)
+		lender_name = at + 1;
+	setenv("WEFT_TICKET", ticket, 1);
+	if (lender_name)
+		setenv("WEFT_LENDER", lender_name, 1);
+}
+
 /* Run a command as a child, whose exit status is ours. The lease is ours too, and ends with us. */
-static int run(char **command, const char *ticket)
+static int run(char **command)
 {
 	int status;
 	pid_t child;
 
-	setenv("WEFT_TICKET", ticket, 1);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	child = fork();
@@ -102,7 +111,8 @@ int devices_borrow(const struct devices_options *opt)
 		devices_fail(attr.name ? attr.name : "a device", err);
 	weft_device_ticket(dev, ticket);
 	if (opt->program) {
-		status = run(opt->program, ticket);
+		set_environment(ticket, opt->lender_name);
+		status = run(opt->program);
 		weft_device_return(dev);
 	} else {
 		print_ticket(opt, dev, ticket);

@@ -44,18 +44,19 @@ static const struct {
 	int min, max;
 	const char *operands;
 	int (*run)(const struct devices_options *opt);
+	bool by_ticket; /* its first operand is one */
 } commands[] = {
-	{ "list", 0, 0, "", devices_list },
-	{ "leases", 0, 1, " [DEVICE]", devices_leases },
-	{ "borrow", 0, 1, " [DEVICE] [-- COMMAND [ARGUMENTS]]", devices_borrow },
-	{ "return", 1, 1, " TICKET", devices_return },
-	{ "renew", 1, 1, " TICKET", devices_renew },
-	{ "share", 1, 1, " TICKET", devices_share },
-	{ "revoke", 2, 2, " DEVICE LEASE", devices_revoke },
-	{ "id-ctrl", 1, 1, " DEVICE", devices_id_ctrl },
-	{ "id-ns", 1, 2, " DEVICE [NAMESPACE]", devices_id_ns },
-	{ "smart-log", 1, 1, " DEVICE", devices_smart_log },
-	{ "error-log", 1, 1, " DEVICE", devices_error_log },
+	{ "list", 0, 0, "", devices_list, false },
+	{ "leases", 0, 1, " [DEVICE]", devices_leases, false },
+	{ "borrow", 0, 1, " [DEVICE] [-- COMMAND [ARGUMENTS]]", devices_borrow, false },
+	{ "return", 1, 1, " TICKET", devices_return, true },
+	{ "renew", 1, 1, " TICKET", devices_renew, true },
+	{ "share", 1, 1, " TICKET", devices_share, true },
+	{ "revoke", 2, 2, " DEVICE LEASE", devices_revoke, false },
+	{ "id-ctrl", 1, 1, " DEVICE", devices_id_ctrl, false },
+	{ "id-ns", 1, 2, " DEVICE [NAMESPACE]", devices_id_ns, false },
+	{ "smart-log", 1, 1, " DEVICE", devices_smart_log, false },
+	{ "error-log", 1, 1, " DEVICE", devices_error_log, false },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -88,8 +89,8 @@ static void usage(void)
 	       "  -h, --help          this text\n"
 	       "\n"
 	       "'borrow' prints a ticket, by which programs use the lease until it ends. A COMMAND\n"
-	       "has it in WEFT_TICKET, and the lease ends with it. A DEVICE is a name, the\n"
-	       "beginning of one, or an id.\n");
+	       "has it in WEFT_TICKET, and its lender in WEFT_LENDER; the lease ends with it. A\n"
+	       "DEVICE is a name, the beginning of one, or an id.\n");
 }
 
 void devices_fail(const char *what, int err)
@@ -220,15 +221,22 @@ static const char *who_is_asked(const char *name)
 	return directory && *directory ? directory : "the lender";
 }
 
-static void open_lender(struct devices_options *opt, const char *name)
+/* @ticket: of the lease that the command is about, or NULL */
+static void open_lender(struct devices_options *opt, const char *ticket)
 {
 	struct weft_lender_attr attr = { .size = sizeof(attr) };
+	const char *name = opt->lender_name;
 	int err;
 
 	if (opt->watch)
 		opt->eq = devices_eq();
 	attr.eq = opt->eq;
-	err = weft_lender_open(name, &attr, &opt->lender);
+	if (ticket)
+		err = weft_lender_open_ticket(name, ticket, &attr, &opt->lender);
+	else
+		err = weft_lender_open(name, &attr, &opt->lender);
+	if (err == -EBADMSG)
+		errx(WEFT_EXIT_USAGE, "'%s' is no ticket", ticket);
 	name = who_is_asked(name);
 	if (err && strstr(name, "://"))
 		devices_fail_directory(name, err);
@@ -239,10 +247,11 @@ static void open_lender(struct devices_options *opt, const char *name)
 int weft_devices(int argc, char **argv)
 {
 	struct devices_options opt = { .program = cut_program(&argc, argv) };
-	const char *lender = parse(&opt, argc, argv);
-	const char *name = optind < argc ? argv[optind++] : "list";
+	const char *name;
 	size_t i;
 
+	opt.lender_name = parse(&opt, argc, argv);
+	name = optind < argc ? argv[optind++] : "list";
 	opt.operands = argv + optind;
 	opt.operand_cnt = argc - optind;
 	for (i = 0; i < COMMANDS && strcmp(name, commands[i].name); i++)
@@ -258,7 +267,7 @@ int weft_devices(int argc, char **argv)
 		errx(WEFT_EXIT_USAGE, "--plot draws what 'list' shows");
 	if (opt.watch && (opt.plot || commands[i].run != devices_list))
 		errx(WEFT_EXIT_USAGE, "--watch follows what 'list' shows");
-	open_lender(&opt, lender);
+	open_lender(&opt, commands[i].by_ticket ? opt.operands[0] : NULL);
 	if (opt.watch)
 		return devices_watch(&opt);
 	return opt.plot ? devices_plot(&opt, opt.plot) : commands[i].run(&opt);

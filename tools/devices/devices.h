@@ -12,6 +12,7 @@
 
 /*
  * struct devices_options - what was asked for
+ * @lender_name: of --lender or --directory, or NULL
  * @operands: of the command of ours
  * @program:  what stands behind "--", NULL-terminated; NULL: nothing does
  * @seconds:  of a lease; 0: the default
@@ -20,6 +21,7 @@
  */
 struct devices_options {
 	struct weft_lender *lender;
+	const char *lender_name;
 	char **operands;
 	int operand_cnt;
 	char **program;

@@ -211,6 +211,76 @@ def elsewhere(site):
     check(borrower.ask('return') == ['0'], f'{name} is returned')
 
 
+def by_ticket(site, command, ticket, **where):
+    """A command about a lease, which needs no directory: it waits for none."""
+    status, _, errors, seconds = site.weft_devices(command, ticket, **where)
+    check(status == 0, f'{command}: {errors}')
+    check(seconds < 10, f'{command} takes {seconds:.1f} s')
+
+
+def no_member(site, names, tickets):
+    """Leases are renewed, shared, used and returned, each by its ticket."""
+    status, _, errors, _ = site.weft_devices()
+    check(status == 1 and 'of the directory' in errors, f'the list: {errors}')
+    by_ticket(site, 'renew', tickets[0])
+    by_ticket(site, 'share', tickets[0])
+    # As programs do that have a ticket, and find the rest in their environment.
+    for env in {'WEFT_DIRECTORY': site.urls, 'WEFT_LENDER': ''}, {'WEFT_DIRECTORY': '', 'WEFT_LENDER': ''}:
+        by_ticket(site, 'renew', tickets[1], env=env)
+    status, out, errors, _ = site.weft_devices('leases', names[0], env={'WEFT_DIRECTORY': site.urls,
+                                                                        'WEFT_LENDER': f'{site.folder}/lender0'})
+    check(status == 0 and 'shared' in out, f'the lease is not shared: {out}{errors}')
+    for ticket in tickets[:2]:
+        by_ticket(site, 'return', ticket)
+        status, _, errors, _ = site.weft_devices('return', ticket)
+        check(status == 1 and 'has ended' in errors, f'it is returned twice: {errors}')
+
+
+def tickets(build):
+    """While no member is there, or none answers, nobody needs them who has a ticket; and where a lender has moved they
+    say where it is."""
+    with Site(build, members=1) as site:
+        names = sorted(site.wait_devices(2), key=lambda name: name[-1])
+
+        def borrow():
+            site.wait_devices(2)
+            done = [site.weft_devices('borrow', name) for name in names]
+            check(not any(status for status, *_ in done), f'borrow: {done}')
+            return [out.strip() for _, out, *_ in done]
+
+        # Borrowed by a command beside them, which does not find its lender by the directory.
+        inside = 'echo begun; read line; "$0" devices renew "$WEFT_TICKET" && "$0" devices list && echo renewed'
+        lent = borrow()
+        site.members[0].kill()
+        no_member(site, names, lent)
+        site.start_member(0)
+        site.wait_members(0)
+        site.wait_devices(2)
+        command = site.start('command', site.build / 'tools/weft', 'devices', f'--directory={site.urls}', 'borrow',
+                             names[0], '--', 'sh', '-c', inside, site.build / 'tools/weft')
+        check(command.line() == 'begun', 'a command begins')
+        site.members[0].signal(signal.SIGSTOP)
+        command.popen.stdin.write('\n')
+        command.popen.stdin.flush()
+        wait_until('the command uses its lease', lambda: command.line(20) == 'renewed', 20)
+        check(command.popen.wait(10) == 0, command.text())
+        site.members[0].signal(signal.SIGCONT)
+        lent = borrow()
+        site.members[0].signal(signal.SIGSTOP)
+        no_member(site, names, lent)
+        site.members[0].signal(signal.SIGCONT)
+        moved = borrow()[0]
+        site.lenders[0].kill()
+        site.start_lender(0, socket='elsewhere')
+        site.wait_devices(2)
+        by_ticket(site, 'renew', moved)
+        # Another one is where it was.
+        site.lenders[1].kill()
+        site.start_lender(1, socket='lender0')
+        site.wait_devices(2)
+        wait_until('the lender is found', lambda: site.weft_devices('return', moved)[0] == 0, SLACK_S)
+
+
 def door(build):
     """A lender whose socket can't be reached has an address, and one that has begun again another one."""
     with Site(build, members=1, lenders=1, door=True) as site:
@@ -306,7 +376,7 @@ def absent(build):
             check('libcurl' not in needs, f'{path.name} needs {needs}')
 
 
-CASES = (members, registrations, door, stopped, tls, absent)
+CASES = (members, registrations, tickets, door, stopped, tls, absent)
 
 
 def main(build, name):
