@@ -9,6 +9,7 @@
 #include "message.h"
 #include "packet.h"
 #include "session.h"
+#include "uses.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +30,7 @@ struct held {
  * @remote:  a borrower elsewhere: it has a session for each request, and nothing ends with it
  * @watching: the connection is a watcher's from now on
  * @complained: kinds of requests of which a refusal was logged, as bits
+ * @uses:    what is open by it; of a borrower elsewhere nothing
  * @msg, @data, @fds: the request, and then its answer
  */
 struct session {
@@ -41,6 +43,7 @@ struct session {
 	bool watching;
 	uint32_t complained;
 	struct held *held;
+	struct use *uses;
 	struct lease_message msg;
 	uint8_t data[LEASE_DATA_MAX];
 	int fds[PACKET_FDS_MAX];

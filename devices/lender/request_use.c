@@ -22,9 +22,15 @@ int request_window(struct session *s)
 	if (!err)
 		err = lent_window(lent, &lease, s->msg.flags, s->msg.offset, s->msg.len, s->fds,
 				  s->fd_cnt, &addr);
-	if (!err)
-		s->msg.addr = addr;
-	return err;
+	if (err)
+		return err;
+	uses_add(&s->uses, &(struct use){ .lent = lent,
+					  .lease = lease,
+					  .kind = USE_WINDOW,
+					  .at = addr,
+					  .len = s->msg.len });
+	s->msg.addr = addr;
+	return 0;
 }
 
 int request_unwindow(struct session *s)
@@ -33,7 +39,14 @@ int request_unwindow(struct session *s)
 	struct lent *lent;
 	int err = request_lease(s, &lent, &lease);
 
-	return err ? err : lent_unwindow(lent, &lease, s->msg.addr, s->msg.len);
+	if (!err)
+		err = lent_unwindow(lent, &lease, s->msg.addr, s->msg.len);
+	if (!err)
+		uses_remove(&s->uses, &(struct use){ .lent = lent,
+						     .lease = lease,
+						     .kind = USE_WINDOW,
+						     .at = s->msg.addr });
+	return err;
 }
 
 static int remote_queues(struct session *s)
@@ -79,6 +92,8 @@ int request_queues(struct session *s)
 		err = lent_queue_pair(lent, &lease, &pair, &qid, &bells);
 	if (err)
 		return err;
+	uses_add(&s->uses,
+		 &(struct use){ .lent = lent, .lease = lease, .kind = USE_PAIR, .at = qid });
 	request_drop_fds(s);
 	s->fds[s->fd_cnt++] = bells.fd;
 	if (bells.kick >= 0)
@@ -98,7 +113,14 @@ int request_unqueues(struct session *s)
 
 	if (!err && s->msg.index > UINT16_MAX)
 		err = -ENOENT;
-	return err ? err : lent_unqueue_pair(lent, &lease, (uint16_t)s->msg.index);
+	if (!err)
+		err = lent_unqueue_pair(lent, &lease, (uint16_t)s->msg.index);
+	if (!err)
+		uses_remove(&s->uses, &(struct use){ .lent = lent,
+						     .lease = lease,
+						     .kind = USE_PAIR,
+						     .at = s->msg.index });
+	return err;
 }
 
 int request_memory(struct session *s)

@@ -117,11 +117,12 @@ void session_serve(struct lender *lender, int fd)
 		s->held = held->next;
 		free(held);
 	}
-	if (s->process >= 0)
-		close(s->process);
 	if (s->watching)
 		watchers_add(lender->watchers, s->fd, &s->msg);
 	else
 		close(s->fd);
+	uses_end(&s->uses, s->by.pid, s->process);
+	if (s->process >= 0)
+		close(s->process);
 	free(s);
 }

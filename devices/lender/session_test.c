@@ -89,6 +89,101 @@ static void process_that_uses_anothers_lease_does_not_end_it(void **state)
 	rig_leave(&a);
 }
 
+/* A window with a queue pair in it. Returns its address */
+static uint64_t open_pair(struct rig_peer *peer, const struct lease_message *lease)
+{
+	int fd = rig_memory(2 * NVME_PAGE, F_SEAL_SHRINK);
+	struct lease_message msg = rig_about(lease, LEASE_WINDOW);
+	uint64_t addr;
+
+	msg.flags = WEFT_WINDOW_RW;
+	msg.len = 2 * NVME_PAGE;
+	msg.fd_cnt = 1;
+	assert_int_equal(rig_ask_beside(peer, &msg, &fd), 0);
+	close(fd);
+	addr = rig.last.msg.addr;
+	msg = rig_about(lease, LEASE_QUEUES);
+	msg.count = 64;
+	msg.addr = addr;
+	msg.offset = addr + NVME_PAGE;
+	assert_int_equal(rig_ask(peer, msg), 0);
+	return addr;
+}
+
+static uint32_t pairs(void)
+{
+	struct weft_device_info info;
+
+	lent_info(rig.lents[0], &info);
+	return info.queue_pairs - info.queue_pairs_free;
+}
+
+static int close_window(struct rig_peer *peer, const struct lease_message *lease, uint64_t addr)
+{
+	struct lease_message msg = rig_about(lease, LEASE_UNWINDOW);
+
+	msg.addr = addr;
+	msg.len = 2 * NVME_PAGE;
+	return rig_ask(peer, msg);
+}
+
+static void process_that_ends_leaves_nothing_open_of_anothers_lease(void **state)
+{
+	struct lease_message lease;
+	struct rig_peer a, b;
+	pid_t child = start_idle();
+	uint64_t own, others;
+	uint32_t qid;
+
+	rig_connect(&a);
+	lease = rig_borrow(&a, 0);
+	own = open_pair(&a, &lease);
+	rig.creds.pid = child;
+	rig_connect(&b);
+	assert_int_equal(rig_ask(&b, rig_about(&lease, LEASE_ATTACH)), 0);
+	others = open_pair(&b, &lease);
+	qid = rig.last.msg.index;
+	assert_int_equal(pairs(), 2);
+	/* What it closes and opens again is closed once. */
+	assert_int_equal(RIG_ASK(&b, .kind = LEASE_UNQUEUES, .device = lease.device,
+				 .lease = lease.lease, .generation = lease.generation,
+				 .token = lease.token, .index = qid),
+			 0);
+	open_pair(&b, &lease);
+	assert_int_equal(pairs(), 2);
+	end_idle(child);
+	assert_int_equal(rig_take(&b), 0);
+	rig_leave(&b);
+	assert_int_equal(pairs(), 1);
+	assert_int_equal(close_window(&a, &lease, others), -ENOENT);
+	assert_int_equal(RIG_ASK(&a, .kind = LEASE_UNQUEUES, .device = lease.device,
+				 .lease = lease.lease, .generation = lease.generation,
+				 .token = lease.token, .index = 1),
+			 0);
+	assert_int_equal(close_window(&a, &lease, own), 0);
+	rig_leave(&a);
+}
+
+/* The lender has cut it off, or was too slow: the process connects again, and uses what it has meanwhile. */
+static void connection_that_ends_alone_leaves_open_what_its_process_has(void **state)
+{
+	struct lease_message lease;
+	struct rig_peer a, b;
+	pid_t child = start_idle();
+	uint64_t addr;
+
+	rig_connect(&a);
+	lease = rig_borrow(&a, 0);
+	rig.creds.pid = child;
+	rig_connect(&b);
+	addr = open_pair(&b, &lease);
+	rig_leave(&b);
+	assert_int_equal(pairs(), 1);
+	assert_int_equal(close_window(&a, &lease, addr), 0);
+	end_idle(child);
+	rig_leave(&a);
+}
+
 /* The connection is held by somebody else too. */
 static void lease_ends_with_its_process(void **state)
 {
@@ -256,6 +351,8 @@ int main(void)
 		TEST(lease_ends_with_its_connection_unless_it_is_kept),
 		TEST(lease_goes_on_while_its_process_has_a_connection_that_attached),
 		TEST(process_that_uses_anothers_lease_does_not_end_it),
+		TEST(process_that_ends_leaves_nothing_open_of_anothers_lease),
+		TEST(connection_that_ends_alone_leaves_open_what_its_process_has),
 		TEST(lease_ends_with_its_process),
 		TEST(watcher_hears_of_everything_after_its_answer),
 		TEST(watcher_that_takes_no_events_is_cut_off),

@@ -49,8 +49,6 @@ LENDER = {
     'stale_addresses': [asks('a segment by its address', 'Stale file handle'),
                         asks('the end of an address', 'Permission denied')],
     'files_of_no_use': [asks('a window', 'Bad file descriptor')],
-    # Before those that have lines left out.
-    'old_version': ['process \\d+ of user \\d+ is cut off: it speaks version 1, and not 2'],
     'floods': [asks('a window', 'Invalid argument'), asks('a queue pair', 'Invalid argument'), '*' + CUT_OFF],
     'half_messages': ['*' + CUT_OFF],
     'never_reads': ['process \\d+ of user \\d+ is cut off: it takes no answer'],

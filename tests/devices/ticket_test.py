@@ -5,11 +5,15 @@
 CASE is one of the functions below. What is forged has -EACCES and one line in the lender's log for each process that tries;
 what is late has -ESTALE and no line, since who comes late has done nothing wrong. A borrower beside them goes on.
 """
+import contextlib
 import errno
 import json
+import os
 import shutil
 import socket
+import subprocess
 import sys
+import types
 
 import stand
 from driven import LENDER_BACK, Driven, check
@@ -182,7 +186,77 @@ def old_journal(build):
         check(len(s.leases()) == 1, 'a lease of the old journal runs')
 
 
-CASES = (forged, door, returned, restarted, old_journal)
+def old_version(build):
+    """A borrower of another version is cut off, and it is said which one it speaks."""
+    with stand.Stand(build) as s:
+        done = subprocess.run([build / 'tests' / 'devices' / 'hostile_lender', s.socket, 'old_version'], check=False,
+                              capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        check(done.stdout == 'done\n', f'{done.stdout}{done.stderr}')
+        logged(s, 'is cut off: it speaks version 1, and not 2', 1)
+        check(len(log(s)) == 1, f'and more: {log(s)}')
+
+
+# Queue pairs of the controller that the processes of a command share, and what the command's status is.
+PAIRS, STATUS = 4, 7
+
+
+def command(build):
+    """What 'several' has run: processes with the command's lease and lender, until standard input ends."""
+    s = types.SimpleNamespace(build=build, socket=os.environ['WEFT_LENDER'])
+    ticket = os.environ['WEFT_TICKET']
+    with contextlib.ExitStack() as stack:
+        many = [stack.enter_context(Driven(s)) for _ in range(PAIRS)]
+        for i, one in enumerate(many):
+            one.ask('attach', ticket)
+            one.use(0, 'own', first=2048 * i, cnt=2048, depth=8, lease='the ticket\'s')
+        for one in many:
+            one.goes_on()
+        # One more than there are queue pairs for, which is said, and one that dies, whose pair it has then.
+        with Driven(s) as late:
+            for words in ('attach', ticket), ('alloc',), ('window',):
+                late.ask(*words)
+            late.ask('pair', 8, 0, result=-errno.ENOSPC)
+            many[0].kill()
+            stand.wait_until('a queue pair is free', lambda: late.try_('pair', 8, 0)[0] == 0)
+        for one in many[1:]:
+            one.goes_on()
+        print(ticket, flush=True)
+        sys.stdin.read()
+        for one in many[1:]:
+            one.goes_on()
+    sys.exit(STATUS)
+
+
+def several(build):
+    """A command whose processes share its lease; what is left of them when it ends has no lease any more."""
+    with stand.Stand(build, stand.Controller(options=[f'--queues={PAIRS}'])) as s, Driven(s) as left:
+        env = {**os.environ, **stand.library_env(s.build), 'WEFT_LENDER': '/nonexistent'}
+        process = subprocess.Popen([s.build / 'tools' / 'weft', 'devices', f'--lender={s.socket}', 'borrow', '--',
+                                    sys.executable, __file__, s.build, 'command'], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, env=env)
+        try:
+            ticket = process.stdout.readline().strip()
+            check(ticket.count('.') >= 3, f'the command: {ticket}{process.stdout.read() if "failed" in ticket else ""}')
+            leases = s.leases()
+            check(len(leases) == 1 and leases[0]['pid'] == process.pid, f'not one lease, of the command: {leases}')
+            left.ask('attach', ticket)
+            for words in ('alloc',), ('window',):
+                left.ask(*words)
+            stand.wait_until('a queue pair is free', lambda: left.try_('pair', 8, 1)[0] == 0)
+            left.ask('run', 'wait', 0, 512)
+            left.goes_on()
+            process.stdin.close()
+            check(process.wait(30) == STATUS, f'its status is {process.returncode}')
+            left.fails(10, -errno.ESTALE, -errno.ECANCELED)
+            refused(left, ticket, errno.ESTALE)
+            check(not s.leases() and not log(s), f'leases are left, or it is logged: {s.leases()} {log(s)}')
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+CASES = (command, several, forged, door, returned, restarted, old_journal, old_version)
 
 
 if __name__ == '__main__':
