@@ -264,9 +264,25 @@ static void pump(struct http *h, unsigned ms)
 		curl_multi_poll(h->multi, NULL, 0, (int)ms, NULL);
 }
 
-static int result_error(CURLcode result)
+/*
+ * With TLS 1.3 a member looks at this side's certificate when the connection stands for this side, and refuses it by ending
+ * the connection: in the place of an answer there is an alert, or a reset that has overtaken it. A member that is killed at
+ * that moment looks the same; the others are asked in any case.
+ */
+static bool is_refused(const struct transfer *t)
 {
-	switch (result) {
+	curl_off_t handshake_us = 0;
+
+	return (t->result == CURLE_RECV_ERROR || t->result == CURLE_SEND_ERROR) && !t->len &&
+	       !curl_easy_getinfo(t->easy, CURLINFO_APPCONNECT_TIME_T, &handshake_us) &&
+	       handshake_us;
+}
+
+static int result_error(const struct transfer *t)
+{
+	if (is_refused(t))
+		return -EACCES;
+	switch (t->result) {
 	case CURLE_OK:
 		return 0;
 	case CURLE_OPERATION_TIMEDOUT:
@@ -300,14 +316,16 @@ static int finish(struct http *h, struct transfer *t, struct http_answer *answer
 
 	while (!t->done && !atomic_load(&h->stopped))
 		pump(h, 1000);
-	err = t->done ? result_error(t->result) : -ECANCELED;
+	err = t->done ? result_error(t) : -ECANCELED;
 	if (!err && !t->text) {
 		t->text = calloc(1, 1);
 		err = t->text ? 0 : -ENOMEM;
 	}
 	if (err) {
-		snprintf(why, HTTP_WHY_MAX, "%.159s",
-			 *t->error ? t->error : curl_easy_strerror(t->result));
+		snprintf(why, HTTP_WHY_MAX, "%.100s%s",
+			 *t->error ? t->error : curl_easy_strerror(t->result),
+			 err == -EACCES ? "; see ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY"
+					: "");
 		return err;
 	}
 	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &answer->status);

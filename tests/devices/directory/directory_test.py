@@ -14,7 +14,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from parts import Site, encoded  # noqa: E402
+from parts import Certificates, Site, encoded  # noqa: E402
 from stand import check, run_case, wait_until  # noqa: E402
 
 SKIP = 77
@@ -347,6 +347,49 @@ def tls(build):
         check(status == 1, 'a member of TLS answers without')
 
 
+NOT_TRUSTED = 'the directory refuses, or is not trusted (ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY)'
+
+
+def mutual(build):
+    """Members that take nobody without a certificate: who shows one that they trust does all, and others nothing."""
+    if not shutil.which('openssl'):
+        print('openssl is not installed')
+        sys.exit(SKIP)
+    with Site(build, lenders=0, mutual=True) as site:
+        wait_until('the members work', lambda: site.weft_devices()[0] == 0, 20)
+        stranger = Certificates(site.folder / 'stranger', 'client').client('client')
+        right = site.certificates.client('client')
+        none = {'ETCDCTL_CERT': '', 'ETCDCTL_KEY': ''}
+        # What is refused when the connection stands may be told by a reset, or by an alert.
+        for what, env in (*(('none', none), ("a stranger's", stranger)) * 8,
+                          ('another key', {**right, 'ETCDCTL_KEY': stranger['ETCDCTL_KEY']}),
+                          ('no such file', {**right, 'ETCDCTL_CERT': '/none'}),
+                          ("a stranger's authority", {'ETCDCTL_CACERT': str(site.folder / 'stranger' / 'ca.pem')})):
+            status, _, errors, _ = site.weft_devices(env=env)
+            check(status == 1 and NOT_TRUSTED in errors, f'{what}: {status}: {errors}')
+        site.start_controller(0)
+        # It lends, but is not registered, and says why.
+        site.start_lender(0, env=none)
+        wait_until('the lender says so', lambda: 'ETCDCTL_CERT' in site.lenders[0].text(), 3 * 2 + SLACK_S)
+        check(not site.devices(), 'a lender without a certificate is registered')
+        site.lenders[0].kill()
+        site.start_lender(0)
+        name, = site.wait_devices(1)
+        borrower = site.borrower()
+        events = Events(borrower)
+        check(borrower.ask(f'borrow {name} 60000') == ['0', name], 'a device is borrowed')
+        reads_on(borrower)
+        events.wait(DEVICE_CHANGED, MOVE_S + SLACK_S)
+        # The one that has the watch, or another one.
+        site.members[0].kill()
+        site.lenders[0].kill()
+        events.wait(LENDER_REMOVED, 2 * GONE_S + ELECT_S + SLACK_S, never=DIRECTORY_LOST)
+        site.start_lender(0)
+        events.wait(LENDER_ADDED, GONE_S + ELECT_S + SLACK_S, never=DIRECTORY_LOST)
+        reads_on(borrower)
+        check(borrower.ask('return') == ['0'] and borrower.ask('close') == ['0'], 'the directory is closed')
+
+
 def absent(build):
     """Without members, without libweft-directory.so, with what is no URL: what is wrong is said."""
     with Site(build, members=0, lenders=0) as site:
@@ -376,7 +419,7 @@ def absent(build):
             check('libcurl' not in needs, f'{path.name} needs {needs}')
 
 
-CASES = (members, registrations, tickets, door, stopped, tls, absent)
+CASES = (members, registrations, tickets, door, stopped, tls, mutual, absent)
 
 
 def main(build, name):

@@ -63,16 +63,53 @@ class Talker(stand.Process):
         return self.line(seconds).split()
 
 
-class Site:
-    """Members of etcd, lenders and programs, from 'with' to its end."""
+class Certificates:
+    """An authority and what it has signed, in a folder: NAME.pem and NAME.key"""
 
-    def __init__(self, build, members=3, lenders=2, options=(), door=False):
+    SIGNED = 'subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n'
+
+    def __init__(self, folder, *names):
+        self.folder = folder
+        folder.mkdir()
+        (folder / 'signed').write_text(self.SIGNED)
+        self.make('ca', '-x509', '-days', '2', '-out', folder / 'ca.pem')
+        for name in names:
+            self.make(name, '-out', folder / f'{name}.request')
+            self.openssl('x509', '-req', '-in', folder / f'{name}.request', '-CA', folder / 'ca.pem', '-CAkey',
+                         folder / 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', folder / 'signed', '-out',
+                         folder / f'{name}.pem')
+
+    def make(self, name, *more):
+        self.openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj',
+                     f'/CN={name}', '-keyout', self.folder / f'{name}.key', *more)
+
+    @staticmethod
+    def openssl(*command):
+        done = subprocess.run(['openssl', *map(str, command)], capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL)
+        check(done.returncode == 0, f'openssl {command[0]}: {done.stderr}')
+
+    def file(self, name):
+        return str(self.folder / name)
+
+    def client(self, name):
+        """The environment of a program that has a certificate"""
+        return {'ETCDCTL_CERT': self.file(f'{name}.pem'), 'ETCDCTL_KEY': self.file(f'{name}.key')}
+
+
+class Site:
+    """Members of etcd, lenders and programs, from 'with' to its end. With @mutual everybody has a certificate, and shows
+    it."""
+
+    def __init__(self, build, members=3, lenders=2, options=(), door=False, mutual=False):
         self.build = pathlib.Path(build).resolve()
         self.folder = None
         self.member_cnt, self.lender_cnt = members, lenders
         self.options = list(options)
         self.door = door
-        self.scheme = 'https' if '--auto-tls' in self.options else 'http'
+        self.mutual = mutual
+        self.certificates = None
+        self.scheme = 'https' if '--auto-tls' in self.options or mutual else 'http'
         self.members, self.controllers, self.lenders, self.others = [], [], [], []
 
     @property
@@ -80,11 +117,15 @@ class Site:
         env = stand.library_env(self.build)
         if self.scheme == 'https':
             env['ETCDCTL_CACERT'] = str(self.certificate)
+        if self.mutual:
+            env.update(self.certificates.client('client'))
         return env
 
     @property
     def certificate(self):
-        """What a member with --auto-tls has made for itself"""
+        """Of the authority, or what a member with --auto-tls has made for itself"""
+        if self.mutual:
+            return self.certificates.folder / 'ca.pem'
         return self.folder / 'm0' / 'fixtures' / 'client' / 'cert.pem'
 
     @property
@@ -144,13 +185,13 @@ class Site:
             self.folder)]
         self.controllers[i].line()
 
-    def start_lender(self, i, socket=None):
+    def start_lender(self, i, socket=None, env=None):
         door = ['--fabric', '--address=127.0.0.1', f'--port={free_ports(1)[0]}'] if self.door else []
         self.lenders[i:i + 1] = [Talker(
             f'lender{i}', [self.build / 'tools/weft', 'lend', f'--socket={socket or f"lender{i}"}',
                            f'--state={self.folder}/state{i}', f'--directory={self.urls}', *door,
                            self.folder / f'slot{i}'],
-            self.folder, self.env, cwd=self.folder)]
+            self.folder, {**self.env, **(env or {})}, cwd=self.folder)]
         self.lenders[i].line()
 
     def start(self, name, *command):
@@ -187,6 +228,11 @@ class Site:
         try:
             ports = free_ports(2 * self.member_cnt)
             self.ports, self.peer_ports = ports[:self.member_cnt], ports[self.member_cnt:]
+            if self.mutual:
+                self.certificates = Certificates(self.folder / 'certificates', 'server', 'client')
+                file = self.certificates.file
+                self.options += ['--client-cert-auth', f'--trusted-ca-file={file("ca.pem")}',
+                                 f'--cert-file={file("server.pem")}', f'--key-file={file("server.key")}']
             for i in range(self.member_cnt):
                 self.start_member(i)
             for i in range(self.lender_cnt):
