@@ -2,8 +2,9 @@
 /*
  * What the files of libweft-device share; weft/device.h and weft/nvme.h are what programs see.
  *
- * Locks: a lender's @lock is of its connection, and held for a request and its answer; @devices_lock, which may be taken
- * within it, of the list of its devices; a device's @lock, which may be taken within that, of its windows and queue pairs.
+ * Locks: lender_lock() is of a lender's connection, and held for a request and its answer; @devices_lock, which may be
+ * taken within it, of the list of its devices; a device's @lock, which may be taken within that, of its windows and queue
+ * pairs.
  * Within any of them the locks of lenders.h may be taken, and within all, @path_lock of @path.
  */
 #ifndef WEFT_DEVICES_CLIENT_H
@@ -35,6 +36,8 @@
  * @path:   of its socket, or its host; its directory may find another one
  * @remote: it is of another host
  * @doors:  connections to it, if it is @remote
+ * @lock:   of @held; @released is signalled when that becomes false
+ * @held:   a thread is within lender_lock() and lender_unlock(), and has @fd
  * @fd:     requests; -1: it is lost, and the keeper tries to connect again
  * @seq:    of the last request, over whichever connection
  * @keeper: renews leases, hears of events
@@ -45,6 +48,8 @@ struct weft_lender {
 	struct directory *directory;
 	struct listed *listed;
 	pthread_mutex_t lock;
+	pthread_cond_t released;
+	bool held;
 	pthread_mutex_t path_lock;
 	char path[256];
 	bool remote;
@@ -186,6 +191,10 @@ void lender_move(struct weft_lender *lender, const char *path);
 
 /* lender_release - what has held a lender of a directory needs it no more; nothing for others */
 void lender_release(struct weft_lender *lender);
+
+/* lender_lock, lender_unlock - have the connection to oneself; any thread, and no call of ours is made before the lock is had */
+void lender_lock(struct weft_lender *lender);
+void lender_unlock(struct weft_lender *lender);
 
 /*
  * lender_ask - send a request and take its answer in its place

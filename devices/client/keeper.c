@@ -177,14 +177,14 @@ static bool connect_again(struct weft_lender *lender)
 
 	if (fd < 0)
 		return false;
-	pthread_mutex_lock(&lender->lock);
+	lender_lock(lender);
 	err = attach_all(lender, fd);
 	if (!err) {
 		if (lender->fd >= 0)
 			close(lender->fd);
 		lender->fd = fd;
 	}
-	pthread_mutex_unlock(&lender->lock);
+	lender_unlock(lender);
 	if (err)
 		close(fd);
 	return !err;
@@ -195,19 +195,19 @@ static bool is_lost(struct weft_lender *lender)
 {
 	bool lost;
 
-	pthread_mutex_lock(&lender->lock);
+	lender_lock(lender);
 	lost = lender->fd < 0;
-	pthread_mutex_unlock(&lender->lock);
+	lender_unlock(lender);
 	return lost;
 }
 
 static void lose(struct weft_lender *lender)
 {
-	pthread_mutex_lock(&lender->lock);
+	lender_lock(lender);
 	if (lender->fd >= 0)
 		close(lender->fd);
 	lender->fd = -1;
-	pthread_mutex_unlock(&lender->lock);
+	lender_unlock(lender);
 	tell(lender, WEFT_EVENT_LENDER_LOST, 0, 0);
 }
 

@@ -108,6 +108,37 @@ int lender_take_info(const struct request *request, struct weft_device_info *inf
 	return 0;
 }
 
+/* @until: of CLOCK_MONOTONIC; NULL: never. Returns 0 or -ETIMEDOUT */
+static int lock_until(struct weft_lender *lender, const struct timespec *until)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&lender->lock);
+	while (lender->held && !err)
+		err = until ? pthread_cond_timedwait(&lender->released, &lender->lock, until)
+			    : pthread_cond_wait(&lender->released, &lender->lock);
+	/* It may have been released while this thread woke up. */
+	if (!lender->held)
+		err = 0;
+	if (!err)
+		lender->held = true;
+	pthread_mutex_unlock(&lender->lock);
+	return -err;
+}
+
+void lender_lock(struct weft_lender *lender)
+{
+	lock_until(lender, NULL);
+}
+
+void lender_unlock(struct weft_lender *lender)
+{
+	pthread_mutex_lock(&lender->lock);
+	lender->held = false;
+	pthread_cond_signal(&lender->released);
+	pthread_mutex_unlock(&lender->lock);
+}
+
 /* Who waits for others that wait for an answer waits no longer than for one of its own. */
 static int lock_to_ask(struct weft_lender *lender, const struct request *request)
 {
@@ -121,7 +152,7 @@ static int lock_to_ask(struct weft_lender *lender, const struct request *request
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000L;
 	}
-	return -pthread_mutex_clocklock(&lender->lock, CLOCK_MONOTONIC, &until);
+	return lock_until(lender, &until);
 }
 
 int lender_ask(struct weft_lender *lender, struct request *request)
@@ -142,7 +173,7 @@ int lender_ask(struct weft_lender *lender, struct request *request)
 		lender->fd = -1;
 		keeper_wake(lender);
 	}
-	pthread_mutex_unlock(&lender->lock);
+	lender_unlock(lender);
 	/* Whether it was stopped or has ended makes no difference to who asks: the lease goes on. */
 	return err == -EPIPE ? -ETIMEDOUT : err;
 }
@@ -205,23 +236,17 @@ static int greet(struct weft_lender *lender)
 	return err == -EPIPE ? -ENOPROTOOPT : err;
 }
 
-/* Nothing is left of it: no descriptor, and no thread of a connection. */
-static void destroy(struct weft_lender *lender)
-{
-	if (lender->fd >= 0)
-		close(lender->fd);
-	doors_wait(&lender->doors);
-	free(lender);
-}
-
-int lender_open(const char *name, struct fid_eq *eq, struct listed *listed,
-		struct weft_lender **out)
+static struct weft_lender *create(struct fid_eq *eq, struct listed *listed)
 {
 	struct weft_lender *lender = calloc(1, sizeof(*lender));
-	int err;
+	pthread_condattr_t attr;
 
 	if (!lender)
-		return -ENOMEM;
+		return NULL;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&lender->released, &attr);
+	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&lender->lock, NULL);
 	pthread_mutex_init(&lender->path_lock, NULL);
 	pthread_mutex_init(&lender->devices_lock, NULL);
@@ -229,6 +254,30 @@ int lender_open(const char *name, struct fid_eq *eq, struct listed *listed,
 	lender->fd = lender->keeper_fd = -1;
 	lender->eq = eq;
 	lender->listed = listed;
+	return lender;
+}
+
+/* Nothing is left of it: no descriptor, and no thread of a connection. */
+static void destroy(struct weft_lender *lender)
+{
+	if (lender->fd >= 0)
+		close(lender->fd);
+	doors_wait(&lender->doors);
+	pthread_mutex_destroy(&lender->devices_lock);
+	pthread_mutex_destroy(&lender->path_lock);
+	pthread_mutex_destroy(&lender->lock);
+	pthread_cond_destroy(&lender->released);
+	free(lender);
+}
+
+int lender_open(const char *name, struct fid_eq *eq, struct listed *listed,
+		struct weft_lender **out)
+{
+	struct weft_lender *lender = create(eq, listed);
+	int err;
+
+	if (!lender)
+		return -ENOMEM;
 	err = find_path(name, lender->path, sizeof(lender->path));
 	lender->remote = !err && !strchr(lender->path, '/');
 	if (!err) {
