@@ -210,11 +210,12 @@ ssize_t packet_recv(int fd, const struct iovec *iov, size_t iov_cnt, int *fds, u
 	if (n < 0)
 		return errno == ECONNRESET ? 0 : -errno;
 	take_fds(&msg, fds, fd_cnt);
-	if (!(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+	/* What comes beside no bytes is nobody's: to callers that is the end of the connection. */
+	if (n && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return n;
 	packet_close_fds(fds, *fd_cnt);
 	*fd_cnt = 0;
-	return msg.msg_flags & MSG_TRUNC ? -EMSGSIZE : -EMFILE;
+	return !n ? 0 : msg.msg_flags & MSG_TRUNC ? -EMSGSIZE : -EMFILE;
 }
 
 void packet_close_fds(const int *fds, uint32_t fd_cnt)

@@ -184,6 +184,20 @@ static void longer_message_is_lost_with_its_descriptors(void **state)
 	assert_int_equal(take(ends->b, 8, &cnt, 0), 8);
 }
 
+static void descriptors_beside_no_bytes_are_lost(void **state)
+{
+	struct ends *ends = *state;
+	struct iovec iov = { (char[8]){ 0 }, 8 };
+	unsigned before = descriptors_open();
+	int fds[PACKET_FDS_MAX];
+	uint32_t cnt = 1;
+
+	assert_int_equal(send_some(ends->a, 0, 5), 0);
+	assert_int_equal(packet_recv(ends->b, &iov, 1, fds, &cnt, -1), 0);
+	assert_int_equal(cnt, 0);
+	assert_int_equal(descriptors_open(), before);
+}
+
 static void end_of_the_other_side_is_told(void **state)
 {
 	struct ends *ends = *state;
@@ -343,6 +357,7 @@ int main(void)
 		TEST(more_descriptors_than_there_is_room_for_are_lost_with_their_message),
 		TEST(descriptors_that_a_process_may_not_have_are_lost_with_their_message),
 		TEST(longer_message_is_lost_with_its_descriptors),
+		TEST(descriptors_beside_no_bytes_are_lost),
 		TEST(end_of_the_other_side_is_told),
 		TEST(wait_ends_in_time_though_signals_come),
 		TEST(message_to_who_takes_nothing_is_not_waited_for_without_end),
