@@ -91,7 +91,8 @@ static int device_memory(struct weft_segment *seg)
 	seg->fd_cnt = request.msg.fd_cnt;
 	memcpy(seg->fds, request.got, seg->fd_cnt * sizeof(int));
 	if (!seg->fd_cnt || request.msg.len % NVME_PAGE ||
-	    request.msg.len > SIZE_MAX / PACKET_FDS_MAX)
+	    request.msg.len > SIZE_MAX / PACKET_FDS_MAX ||
+	    request.msg.len * seg->fd_cnt < seg->len)
 		return -ENOPROTOOPT;
 	seg->part = request.msg.len;
 	seg->len = seg->part * seg->fd_cnt;

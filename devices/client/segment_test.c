@@ -145,6 +145,11 @@ static void more_than_there_is(struct fake_answer *a)
 	a->msg.len = 16 * GRANULE;
 }
 
+static void less_than_was_asked_for(struct fake_answer *a)
+{
+	a->msg.len = NVME_PAGE;
+}
+
 static void all_there_is(struct fake_answer *a)
 {
 	a->msg.len = 0xfffffffffffff000ULL;
@@ -166,6 +171,8 @@ static void memory_of_a_device_is_what_its_lender_has(void **state)
 	size_t i;
 
 	fake_use_borrow(u, 60000);
+	fake_use_lie(u, LEASE_MEMORY, less_than_was_asked_for);
+	assert_int_equal(weft_segment_alloc(u->dev, 2 * GRANULE, 0, &seg), -ENOPROTOOPT);
 	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		fake_use_lie(u, LEASE_MEMORY, lies[i]);
 		assert_true(weft_segment_alloc(u->dev, 2 * GRANULE, 0, &seg) < 0);
