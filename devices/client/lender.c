@@ -12,6 +12,9 @@
 #include <string.h>
 #include <time.h>
 
+/* No status is below it: system calls have none either. */
+#define ERRNO_MAX 4095
+
 uint64_t client_now_ms(void)
 {
 	struct timespec t;
@@ -36,7 +39,7 @@ static int left_ms(uint64_t until)
 
 /*
  * Take the answer to the request of @seq. Answers to earlier ones, which nobody waits for any more, are dropped; what
- * has come beside them is closed.
+ * has come beside them is closed. They come for no longer than the answer may take.
  */
 static int take_answer(int fd, struct request *request, uint16_t kind, uint32_t seq)
 {
@@ -46,19 +49,21 @@ static int take_answer(int fd, struct request *request, uint16_t kind, uint32_t 
 	uint32_t cnt;
 	ssize_t n;
 
-	for (;;) {
+	do {
 		n = packet_recv(fd, iov, 2, request->got, &cnt, left_ms(until));
 		if (n <= 0)
 			return n ? (int)n : -EPIPE;
 		if (n >= (ssize_t)sizeof(request->msg) &&
 		    request->msg.data_len == n - sizeof(request->msg) &&
 		    request->msg.fd_cnt == cnt && request->msg.kind == kind &&
-		    request->msg.status <= 0 && request->msg.seq == seq)
+		    request->msg.status <= 0 && request->msg.status >= -ERRNO_MAX &&
+		    request->msg.seq == seq)
 			return 0;
 		packet_close_fds(request->got, cnt);
 		if (n < (ssize_t)sizeof(request->msg))
 			return -EPROTO;
-	}
+	} while (left_ms(until));
+	return -ETIMEDOUT;
 }
 
 /* Answers that have descriptors beside them; those of others are nobody's. */

@@ -78,6 +78,11 @@ static void status_above_zero(struct fake_answer *a)
 	a->msg.status = 1;
 }
 
+static void status_that_is_no_errno(struct fake_answer *a)
+{
+	a->msg.status = INT32_MIN;
+}
+
 static void descriptors_that_are_not_there(struct fake_answer *a)
 {
 	a->msg.fd_cnt++;
@@ -115,6 +120,7 @@ static const struct lie {
 	{ of_another_request, -ETIMEDOUT },
 	{ of_another_version, -ENOPROTOOPT },
 	{ status_above_zero, -ETIMEDOUT },
+	{ status_that_is_no_errno, -ETIMEDOUT },
 	{ descriptors_that_are_not_there, -ETIMEDOUT },
 	{ descriptors_that_it_does_not_say, -ETIMEDOUT },
 	{ descriptors_of_no_use, 0 },
