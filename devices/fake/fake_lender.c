@@ -111,14 +111,17 @@ static int do_return(struct fake_lender *f, struct fake_answer *a)
 static int do_window(struct fake_lender *f, struct fake_answer *a)
 {
 	uint32_t i = 0;
+	void *mem;
 
 	while (i < FAKE_WINDOWS && f->windows[i].len)
 		i++;
 	if (i == FAKE_WINDOWS)
 		return -ENOSPC;
-	f->windows[i].mem = mmap(NULL, a->msg.len, PROT_READ | PROT_WRITE, MAP_SHARED,
-				 a->fds[0], (off_t)a->msg.offset);
-	sure(f->windows[i].mem != MAP_FAILED);
+	mem = mmap(NULL, a->msg.len, PROT_READ | PROT_WRITE, MAP_SHARED, a->fds[0],
+		   (off_t)a->msg.offset);
+	if (mem == MAP_FAILED)
+		return -EINVAL;
+	f->windows[i].mem = mem;
 	f->windows[i].len = a->msg.len;
 	/* Between windows there is nothing. */
 	f->windows[i].addr = f->next_addr;
@@ -216,6 +219,8 @@ static int do_leases(struct fake_lender *f, struct fake_answer *a)
 
 static int do_export(struct fake_lender *f, struct fake_answer *a)
 {
+	if (f->exported >= 0)
+		close(f->exported);
 	f->exported = dup(a->fds[0]);
 	f->exported_len = a->msg.len;
 	a->msg.index = 7;
@@ -425,14 +430,13 @@ static void wake(struct fake_lender *f)
 	sure(write(f->wake, &one, sizeof(one)) == sizeof(one));
 }
 
-void fake_lender_start(struct fake_lender *f)
+void fake_lender_begin(struct fake_lender *f)
 {
-	uint32_t i;
-
 	*f = (struct fake_lender){
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.folder = "/tmp/weft-fake-XXXXXX",
-		.wake = eventfd(0, EFD_CLOEXEC),
+		.listener = -1,
+		.wake = -1,
 		.next_addr = BASE,
 		.exported = -1,
 		.info = { .id = FAKE_LENDER_DEVICE,
@@ -442,6 +446,24 @@ void fake_lender_start(struct fake_lender *f)
 			  .blocks = 1 << 20,
 			  .block_size = 512 },
 	};
+}
+
+void fake_lender_forget(struct fake_lender *f)
+{
+	forget_pair(f);
+	forget_windows(f);
+	if (f->exported >= 0)
+		close(f->exported);
+	f->exported = -1;
+	f->runs = false;
+}
+
+void fake_lender_start(struct fake_lender *f)
+{
+	uint32_t i;
+
+	fake_lender_begin(f);
+	f->wake = eventfd(0, EFD_CLOEXEC);
 	for (i = 0; i < FAKE_CONNECTIONS; i++)
 		f->connections[i].fd = -1;
 	sure(mkdtemp(f->folder));
@@ -482,10 +504,7 @@ void fake_lender_stop(struct fake_lender *f)
 	wake(f);
 	pthread_mutex_unlock(&f->lock);
 	pthread_join(f->thread, NULL);
-	forget_pair(f);
-	forget_windows(f);
-	if (f->exported >= 0)
-		close(f->exported);
+	fake_lender_forget(f);
 	close(f->wake);
 	rmdir(f->folder);
 }

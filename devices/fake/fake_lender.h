@@ -101,6 +101,13 @@ struct fake_lender {
 void fake_lender_start(struct fake_lender *f);
 void fake_lender_stop(struct fake_lender *f);
 
+/*
+ * fake_lender_begin - the model alone, for whoever calls fake_lender_answer() and is no thread; fake_lender_forget - it has
+ * nothing any more
+ */
+void fake_lender_begin(struct fake_lender *f);
+void fake_lender_forget(struct fake_lender *f);
+
 /* fake_lender_vanish - it ends, but for what its controller has; fake_lender_return - and is there again, with its lease */
 void fake_lender_vanish(struct fake_lender *f);
 void fake_lender_return(struct fake_lender *f);

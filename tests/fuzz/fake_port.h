@@ -15,7 +15,7 @@
 /* fake_port_begin - forget all; @refuse: calls are refused with -FI_EAGAIN or an error where it returns one */
 void fake_port_begin(int (*refuse)(void));
 
-/* fake_port_message - a peer sends. Returns whether a receive was posted for it */
+/* fake_port_message - a peer sends. Returns whether a receive was posted for it; one that is too short ends with an error */
 bool fake_port_message(const void *bytes, size_t len);
 
 /* fake_port_written - a peer has written to memory, with remote CQ data */
@@ -33,6 +33,9 @@ void fake_port_finish(uint32_t which, int err, void (*fill)(void *mem, size_t le
 
 /* fake_port_said - the first message that was sent and not taken yet. Returns its bytes, at most @room, or 0: none */
 size_t fake_port_said(void *bytes, size_t room);
+
+/* fake_port_reaches - whether a byte is in memory that is registered, which a peer may access */
+bool fake_port_reaches(const void *byte);
 
 /* fake_port_left - objects of libfabric that are open */
 uint32_t fake_port_left(void);

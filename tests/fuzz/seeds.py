@@ -100,8 +100,56 @@ def session():
     return {name: bytes(steps) for name, steps in said.items()}
 
 
+def lender():
+    """Steps, by what they are modulo 9, each with the bytes of its answers: 0 is an honest one."""
+    listed, device, segment, window, pair, used, kept, returned = 0, 1, 2, 3, 4, 5, 7, 206
+    greeted = [0]
+    borrowed = greeted + [device, 10, 0, 0]
+    own = [segment, 4, 0, 0]
+    near = [segment, 60, 2, 0, 0]
+    opened = [window, 0, 0]
+    paired = [pair, 0, 0, 0]
+    read = [used, 3, 0, 0, 1, 0, 0, 0, 0]
+    said = {
+        'lists': greeted + [listed] + [0] * 12,
+        'borrows': borrowed + [device, 0, 0, 0, returned, 1, 0],
+        'segments': borrowed + own + [segment + 9, 4, 1, 0, segment + 9],
+        'near': borrowed + near + opened + [window, 0],
+        'reads': borrowed + own + opened + paired + read + read + [pair, 0, 0, 0],
+        'sleeps': borrowed + own + opened + [pair, 1, 0, 0] + read,
+        'keeps': borrowed + [kept + 63, 0, 110, 3, 110, 4, 0, 0] + [0] * 8,
+        'ends': borrowed + paired + [kept + 63, 0, 101, 5, 0, 254] + [0] * 8,
+        'floods': greeted + [device, 10, 0, 32, 3],
+        'late': greeted + [device, 10, 0, 32, 1, device, 10, 0, 0],
+        'short-memory': borrowed + [segment, 200, 2, 1, 1, 0],
+    }
+    return {name: bytes(steps) for name, steps in said.items()}
+
+
+def remote():
+    """What the lender says, then steps; a message: how, kind, whether it is changed, whether it is cut off."""
+    def step(*what):
+        return [0, 0, *what, 0, 0]
+
+    connected = [0, 0, 0, 0, 2, 0, 0]
+    near = [1, 0, 0, 0, 2, 0, 0]
+    submit = [100, 0, 0, 0, 0]
+    write = [100, 0, 0, 1, 0]
+    taken = [200, 7]
+    said = {
+        'reads': connected + submit + [0, 130, 0] + taken,
+        'writes': connected + write + step(5, 1, 0, 0) + taken,
+        'near': near + submit + [0, 130, 0x80] + taken,
+        'pings': connected + taken * 8 + step(6),
+        'ends': connected + submit + step(7) + taken,
+        'closes': connected + submit + [252, 253, 252],
+        'again': connected + submit + [250, 150] + connected,
+    }
+    return {name: bytes(steps) for name, steps in said.items()}
+
+
 def main(folder):
-    for make in directory, journal, lease, session:
+    for make in directory, journal, lease, lender, remote, session:
         at = pathlib.Path(folder) / make.__name__
         at.mkdir(parents=True, exist_ok=True)
         for name, seed in make().items():
