@@ -14,6 +14,9 @@
 
 #define CONNECTIONS 8u
 
+/* How long who waits for something else than a lender takes between two looks: it gives up after not too many. */
+#define IDLE_MS 50u
+
 /* How long it takes until one more message of a flood is there. */
 #define FLOOD_MS 20u
 
@@ -216,9 +219,12 @@ int __wrap_poll(struct pollfd *fds, nfds_t cnt, int ms)
 	ready = __real_poll(fds, cnt, 0);
 	if (ready)
 		return ready;
-	fake_time_pass(ms < 0 ? EVER_MS : (uint64_t)ms);
-	if (f.idle && (!cnt || fds[0].fd < 0))
+	if (f.idle && (!cnt || fds[0].fd < 0)) {
+		fake_time_pass(IDLE_MS);
 		f.idle();
+	} else {
+		fake_time_pass(ms < 0 ? EVER_MS : (uint64_t)ms);
+	}
 	return 0;
 }
 
