@@ -217,21 +217,31 @@ static int refusal(struct slot *s, uint32_t i, const struct slot_message *m)
 	return s->owner == (int)i ? 0 : -EPERM;
 }
 
+static void close_all(const int *fds, uint32_t cnt)
+{
+	for (uint32_t f = 0; f < cnt; f++)
+		close(fds[f]);
+}
+
+static void refuse(struct slot *s, uint32_t i, const struct slot_message *m, int status)
+{
+	struct slot_answer no = { .message = { .version = SLOT_VERSION,
+					       .kind = m->kind,
+					       .seq = m->seq,
+					       .status = status } };
+
+	if (!send_answer(s->peers[i], &no))
+		peer_close(s, i);
+}
+
 static void answer(struct slot *s, uint32_t i, const struct slot_message *m, int *fds,
 		   uint32_t cnt)
 {
 	int ret = refusal(s, i, m);
 
 	if (ret) {
-		struct slot_answer no = { .message = { .version = SLOT_VERSION,
-						       .kind = m->kind,
-						       .seq = m->seq,
-						       .status = ret } };
-
-		for (uint32_t f = 0; f < cnt; f++)
-			close(fds[f]);
-		if (!send_answer(s->peers[i], &no))
-			peer_close(s, i);
+		close_all(fds, cnt);
+		refuse(s, i, m, ret);
 		return;
 	}
 	if (!slot_answer(s->c, m, fds, cnt, &s->answer)) {
@@ -261,16 +271,17 @@ static bool peer_receive(struct slot *s, uint32_t i)
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (len <= 0) {
+	cnt = len < 0 ? 0 : take_fds(&msg, fds);
+	if (len != sizeof(m) || msg.msg_flags & MSG_TRUNC) {
+		/* The connection has ended. Or what it was can't be told: a peer that sends this speaks something else. */
+		close_all(fds, cnt);
 		peer_close(s, i);
 		return true;
 	}
-	cnt = take_fds(&msg, fds);
-	if (len != sizeof(m) || msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		/* What it was can't be told: a peer that sends this speaks something else. */
-		for (uint32_t f = 0; f < cnt; f++)
-			close(fds[f]);
-		peer_close(s, i);
+	if (msg.msg_flags & MSG_CTRUNC) {
+		/* This process may have no more descriptors. The message is whole, and its owner goes on with all it has. */
+		close_all(fds, cnt);
+		refuse(s, i, &m, -EMFILE);
 		return true;
 	}
 	answer(s, i, &m, fds, cnt);

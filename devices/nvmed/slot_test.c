@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -148,6 +149,50 @@ static void descriptors_have_to_be_what_they_should(void **state)
 	close(pipes[0]);
 	close(pipes[1]);
 	assert_int_equal(descriptors(), before);
+}
+
+/* What a borrower has mapped may be all that the process can have: its owner is told, and goes on. */
+static void an_owner_goes_on_where_there_are_no_more_descriptors(void **state)
+{
+	struct rig *r = *state;
+	int fd = memfd_create("t", MFD_ALLOW_SEALING), next = dup(fd);
+	struct rlimit limit, none;
+
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_cur = (rlim_t)next, .rlim_max = limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(host_map(&r->h, 0, 0x1000, 4096, 3, fd), -EMFILE);
+	assert_int_equal(ask(r, (struct slot_message){ .kind = SLOT_READ, .len = 4 }), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(host_map(&r->h, 0, 0x1000, 4096, 3, fd), 0);
+	assert_int_equal(host_unmap(&r->h, 0, 0x1000, 4096), 0);
+	close(fd);
+}
+
+static void descriptors_beside_nothing_are_closed(void **state)
+{
+	struct rig *r = *state;
+	struct host other;
+	int before, fd = memfd_create("t", 0);
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct msghdr msg = { .msg_control = room, .msg_controllen = sizeof(room) };
+	struct cmsghdr *head = (struct cmsghdr *)room;
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+	before = descriptors();
+	rig_connect(r, &other);
+	assert_int_equal(sendmsg(other.fd, &msg, MSG_NOSIGNAL), 0);
+	rig_rounds(r, 5);
+	host_close(&other);
+	rig_rounds(r, 5);
+	assert_int_equal(descriptors(), before);
+	close(fd);
 }
 
 static void regions_are_pages_and_granules(void **state)
@@ -394,6 +439,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(messages_that_are_none_are_refused),
 		TEST(descriptors_have_to_be_what_they_should),
+		TEST(an_owner_goes_on_where_there_are_no_more_descriptors),
+		TEST(descriptors_beside_nothing_are_closed),
 		TEST(regions_are_pages_and_granules),
 		TEST(the_registers_can_only_be_read),
 		TEST(there_is_one_owner_and_others_wait_outside),
