@@ -65,11 +65,17 @@ static int ask_for(struct slot *slot, struct slot_message *msg, int *fds, uint32
 	msg->version = SLOT_VERSION;
 	msg->seq = ++slot->seq;
 	err = packet_send(slot->fd, iov, 1, fds, msg->fd_cnt);
+	/* Where the system has no room nothing was sent. */
+	if (err && err != -EPIPE && err != -ETIMEDOUT)
+		return err;
 	if (err)
 		return lose(slot, err == -EPIPE ? -ENODEV : err);
 	n = packet_recv(slot->fd, iov, data ? 2 : 1, came, &fd_cnt, ANSWER_MS);
+	/* That was the answer; what was beside it has no room in this process. */
+	if (n == -EMFILE)
+		return -EMFILE;
 	if (n <= 0)
-		return lose(slot, n ? (int)n : -ENODEV);
+		return lose(slot, n == -ETIMEDOUT ? -ETIMEDOUT : n ? -EPROTO : -ENODEV);
 	if (!is_whole(msg, (size_t)n) || msg->version != SLOT_VERSION || msg->kind != kind ||
 	    msg->seq != slot->seq || msg->status > 0 || msg->fd_cnt != fd_cnt ||
 	    fd_cnt > fd_room || (msg->status && fd_cnt)) {

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -256,6 +257,28 @@ static void answer_that_is_none_loses_the_controller(void **state)
 	expect_lost((struct reply){ .status = -ENOENT, .fd_cnt = 1 });
 }
 
+static void controller_goes_on_where_descriptors_have_no_room(void **state)
+{
+	struct function *f = open_well();
+	struct rlimit limit, none;
+	int fds[SLOT_FDS_MAX], next = dup(listener);
+	uint64_t value;
+	uint32_t cnt;
+
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_cur = (rlim_t)next, .rlim_max = limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	reply = (struct reply){ .fd_cnt = 2 };
+	assert_int_equal(f->ops->region(f, 0, 0x2000, 4096, false, fds, &cnt), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(f->ops->region(f, 0, 0x2000, 4096, false, fds, &cnt), 0);
+	packet_close_fds(fds, cnt);
+	reply = (struct reply){ 0 };
+	assert_int_equal(f->ops->read(f, 0x1c, 4, &value), 0);
+	close_slot(f);
+}
+
 static void end_of_the_controller_is_seen(void **state)
 {
 	struct function *f = open_well();
@@ -301,6 +324,7 @@ int main(void)
 		TEST(status_is_the_operations),
 		TEST(descriptors_go_and_come_beside_operations),
 		TEST(answer_that_is_none_loses_the_controller),
+		TEST(controller_goes_on_where_descriptors_have_no_room),
 		TEST(end_of_the_controller_is_seen),
 		TEST(controller_that_does_not_answer_is_waited_for_once),
 		TEST(queue_stands_where_the_controller_says),

@@ -139,6 +139,21 @@ static int carry_out(struct session *s)
 	return kinds[s->msg.kind].carry_out(s);
 }
 
+static void end(struct session *s, int err)
+{
+	if (err)
+		s->msg.data_len = 0;
+	s->msg.version = LEASE_VERSION;
+	s->msg.status = err;
+	s->msg.fd_cnt = s->fd_cnt;
+}
+
+void request_refuse(struct session *s, int err)
+{
+	request_drop_fds(s);
+	end(s, err);
+}
+
 void request_carry_out(struct session *s)
 {
 	int err = carry_out(s);
@@ -147,9 +162,5 @@ void request_carry_out(struct session *s)
 	/* A file that came is the controller's now, or nobody's. */
 	if (err || s->msg.kind == LEASE_WINDOW)
 		request_drop_fds(s);
-	if (err)
-		s->msg.data_len = 0;
-	s->msg.version = LEASE_VERSION;
-	s->msg.status = err;
-	s->msg.fd_cnt = s->fd_cnt;
+	end(s, err);
 }

@@ -59,6 +59,9 @@ bool request_is_whole(const struct session *session, ssize_t n);
 /* request_carry_out - carry the request out; then the answer is in its place. A mistake is logged once of each kind */
 void request_carry_out(struct session *session);
 
+/* request_refuse - answer a request with an error, and carry nothing out */
+void request_refuse(struct session *session, int err);
+
 /* request_drop_fds - close what came beside the request; what is to go beside the answer is in @fds from then on */
 void request_drop_fds(struct session *session);
 

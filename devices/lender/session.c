@@ -20,8 +20,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Wait for a request. False: the connection is to end. */
-static bool receive(struct session *s)
+/*
+ * Wait for a request.
+ * Returns 0; -EMFILE: there is one, but no room for the descriptors beside it; -ECONNRESET: the connection is to end.
+ */
+static int receive(struct session *s)
 {
 	struct iovec iov[2] = { { &s->msg, sizeof(s->msg) }, { s->data, sizeof(s->data) } };
 	struct pollfd p[2] = { { .fd = s->fd, .events = POLLIN },
@@ -30,23 +33,26 @@ static bool receive(struct session *s)
 
 	while (poll(p, 2, -1) < 0)
 		if (errno != EINTR)
-			return false;
+			return -ECONNRESET;
 	if (p[1].revents)
-		return false;
+		return -ECONNRESET;
+	s->msg = (struct lease_message){ 0 };
 	n = packet_recv(s->fd, iov, 2, s->fds, &s->fd_cnt, -1);
 	if (!n)
-		return false;
+		return -ECONNRESET;
 	if (n > 0 && request_is_whole(s, n))
-		return true;
+		return 0;
 	if (n >= (ssize_t)sizeof(s->msg.version) && s->msg.version != LEASE_VERSION) {
 		lender_log("process %d of user %u is cut off: it speaks version %u, and not %u",
 			   (int)s->by.pid, (unsigned)s->by.uid, s->msg.version, LEASE_VERSION);
-		return false;
+		return -ECONNRESET;
 	}
+	if (n == -EMFILE && request_is_one(&s->msg))
+		return -EMFILE;
 	lender_log("process %d of user %u is cut off: what it sends is no request%s%s",
 		   (int)s->by.pid, (unsigned)s->by.uid, n < 0 ? ": " : "",
 		   n < 0 ? strerror((int)-n) : "");
-	return false;
+	return -ECONNRESET;
 }
 
 int session_answer_remote(struct lender *lender, const struct lent_borrower *by,
@@ -97,6 +103,7 @@ void session_serve(struct lender *lender, int fd)
 {
 	struct session *s = calloc(1, sizeof(*s));
 	struct held *held;
+	int err;
 
 	if (!s) {
 		close(fd);
@@ -105,8 +112,11 @@ void session_serve(struct lender *lender, int fd)
 	s->lender = lender;
 	s->fd = fd;
 	identify(s);
-	while (receive(s)) {
-		request_carry_out(s);
+	while (!(err = receive(s)) || err == -EMFILE) {
+		if (err)
+			request_refuse(s, err);
+		else
+			request_carry_out(s);
 		if (s->watching || !answer(s))
 			break;
 	}

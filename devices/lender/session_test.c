@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -304,6 +305,36 @@ static void what_is_no_request_ends_the_connection_with_a_line(void **state)
 		}
 }
 
+/* Where others have taken what descriptors there are, a request is refused, and its lease goes on. */
+static void request_whose_descriptors_have_no_room_is_refused(void **state)
+{
+	struct lease_message lease, msg;
+	struct iovec iov = { &msg, sizeof(msg) };
+	struct rlimit limit, none;
+	struct rig_peer a;
+	int next;
+
+	rig_connect(&a);
+	lease = rig_borrow(&a, LEASE_SHARED);
+	next = dup(a.fd);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_cur = (rlim_t)next, .rlim_max = limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	msg = rig_about(&lease, LEASE_WINDOW);
+	msg.version = LEASE_VERSION;
+	msg.flags = WEFT_WINDOW_RW;
+	msg.len = 4096;
+	msg.fd_cnt = 1;
+	assert_int_equal(packet_send(a.fd, &iov, 1, &a.fd, 1), 0);
+	assert_int_equal(rig_take(&a), sizeof(msg));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(rig.last.msg.status, -EMFILE);
+	assert_int_equal(rig_renew(&a, &lease), 0);
+	assert_int_equal(rig.lines, 0);
+	rig_leave(&a);
+}
+
 static void other_version_is_told_which_one_this_is(void **state)
 {
 	struct lease_message msg = { .version = LEASE_VERSION + 1,
@@ -357,6 +388,7 @@ int main(void)
 		TEST(watcher_hears_of_everything_after_its_answer),
 		TEST(watcher_that_takes_no_events_is_cut_off),
 		TEST(what_is_no_request_ends_the_connection_with_a_line),
+		TEST(request_whose_descriptors_have_no_room_is_refused),
 		TEST(other_version_is_told_which_one_this_is),
 		TEST(who_takes_no_answers_is_cut_off),
 	};

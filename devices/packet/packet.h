@@ -41,8 +41,9 @@ int packet_send(int fd, const struct iovec *iov, size_t iov_cnt, const int *fds,
  * @fds:    out: PACKET_FDS_MAX; owned by the caller, close-on-exec
  * @fd_cnt: out: how many
  * @ms:     how long to wait; -1: no limit
- * Returns its bytes, 0 at the end and of a message without any, or -errno: -ETIMEDOUT; -EMSGSIZE: it was longer, and is gone; -EMFILE: it had more
- * descriptors than there is room for, or than this process may have, and is gone.
+ * Returns its bytes, 0 at the end and of a message without any, or -errno: -ETIMEDOUT; -EMSGSIZE: it was longer, and
+ * is gone; -EMFILE: it had more descriptors than there is room for, or than this process may have; they are gone, and
+ * its bytes are there.
  */
 ssize_t packet_recv(int fd, const struct iovec *iov, size_t iov_cnt, int *fds, uint32_t *fd_cnt,
 		    int ms);
