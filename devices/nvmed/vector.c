@@ -4,6 +4,7 @@
 #include "vector.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -80,9 +81,17 @@ void vectors_rest(struct nvmed *c)
 	guard_set(&c->vectors, false);
 }
 
+/* A full counter is readable as it is, and needs no further count. */
+static bool is_full(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return !poll(&p, 1, 0);
+}
+
 /*
- * Who shares the descriptor may fill its counter and have writes to it block. The guard ends such a write, and the
- * vector with it. A full one that does not block is readable as it is, and needs no further count.
+ * Who shares the descriptor may fill its counter and have writes to it block, which takes the time of all others: such a
+ * write is not begun. Where the counter is filled just then the guard ends it, and the vector with it.
  */
 static void fire(struct nvmed *c, struct vector *v)
 {
@@ -92,7 +101,7 @@ static void fire(struct nvmed *c, struct vector *v)
 		v->pending = 0;
 		c->vectors.waiting--;
 	}
-	if (v->fd < 0)
+	if (v->fd < 0 || is_full(v->fd))
 		return;
 	guard_set(&c->vectors, true);
 	if (write(v->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
