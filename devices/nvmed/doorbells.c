@@ -55,7 +55,7 @@ int doorbells_open(struct doorbells *db, int epoll, uint64_t tag)
 		ret = -errno;
 		goto err_kick;
 	}
-	*db = (struct doorbells){ page, fd, kick };
+	*db = (struct doorbells){ page, fd, kick, epoll };
 	return 0;
 
 err_kick:
@@ -75,6 +75,9 @@ void doorbells_close(struct doorbells *db)
 	atomic_store_explicit((_Atomic uint32_t *)&db->page->ended, 1, memory_order_release);
 	munmap(db->page, sizeof(struct slot_doorbells));
 	close(db->fd);
+	/* An eventfd that its owner still has is not closed, and stays in the set. */
+	if (db->epoll >= 0)
+		epoll_ctl(db->epoll, EPOLL_CTL_DEL, db->kick, NULL);
 	close(db->kick);
 	db->page = NULL;
 }

@@ -17,11 +17,13 @@
  * @page: NULL: none
  * @fd:   its file
  * @kick: the eventfd, in the epoll set edge-triggered and never read: whoever shares it may set it to block
+ * @epoll: the set, or -1
  */
 struct doorbells {
 	struct slot_doorbells *page;
 	int fd;
 	int kick;
+	int epoll;
 };
 
 /*
@@ -32,7 +34,7 @@ struct doorbells {
  */
 int doorbells_open(struct doorbells *db, int epoll, uint64_t tag);
 
-/* doorbells_close - let the page go, if there is one */
+/* doorbells_close - let the page go, if there is one: who still has its eventfd wakes nobody */
 void doorbells_close(struct doorbells *db);
 
 /* sealed_file - a memfd of @len bytes that nobody can resize. Returns the descriptor or a negative errno */

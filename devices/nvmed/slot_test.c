@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <dirent.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -384,6 +385,44 @@ static void pages_are_of_one_life_of_their_pair(void **state)
 	host_pair_forget(&second);
 }
 
+static void who_keeps_an_eventfd_wakes_nobody(void **state)
+{
+	struct rig *r = *state;
+	struct epoll_event event;
+	struct host_pair q;
+	uint64_t one = 1;
+
+	assert_int_equal(host_enable(&r->h, &r->admin, 16), 0);
+	rig_pair(r, &q, 1, 16, 0);
+	for (uint8_t op = NVME_ADMIN_DELETE_SQ; op <= NVME_ADMIN_DELETE_CQ; op += 4)
+		assert_int_equal(
+			rig_admin(r, (struct nvme_sqe){ .opcode = op, .cdw10 = 1 }, NULL), 0);
+	while (epoll_wait(r->c->epoll, &event, 1, 0) > 0)
+		;
+	assert_int_equal(write(q.kick, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(epoll_wait(r->c->epoll, &event, 1, 0), 0);
+	host_pair_forget(&q);
+}
+
+/* Nobody waits for the borrower that has filled it. */
+static void a_full_vector_is_not_written(void **state)
+{
+	struct rig *r = *state;
+	uint64_t full = UINT64_MAX - 1, count;
+	int fd = eventfd(0, 0);
+	struct slot_message m = { .kind = SLOT_VECTOR, .index = 1 };
+
+	assert_int_equal(write(fd, &full, sizeof(full)), sizeof(full));
+	assert_int_equal(host_ask(&r->h, &m, &fd, 1, NULL), 0);
+	vector_fire(r->c, 1);
+	/* It goes on once there is room. */
+	assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+	vector_fire(r->c, 1);
+	assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+	assert_int_equal(count, 1);
+	close(fd);
+}
+
 static void a_socket_of_nobody_is_replaced(void **state)
 {
 	struct rig *r = *state;
@@ -447,6 +486,8 @@ int main(void)
 		TEST(an_owner_that_takes_no_answers_is_let_go),
 		TEST(a_new_owner_finds_what_was_left),
 		TEST(pages_are_of_one_life_of_their_pair),
+		TEST(who_keeps_an_eventfd_wakes_nobody),
+		TEST(a_full_vector_is_not_written),
 		TEST(a_socket_of_nobody_is_replaced),
 		TEST(nothing_is_left_after_a_thousand_owners),
 	};
