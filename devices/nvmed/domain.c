@@ -60,10 +60,28 @@ static int file_check(int fd, uint64_t end)
 	return 0;
 }
 
+/* Returns false where others are to have what the window would take. */
+static bool charge(struct domain *d, struct window *w, struct budget_use use)
+{
+	if (!d->budget)
+		return true;
+	if (!budget_take(d->budget, &d->use, use))
+		return false;
+	w->use = use;
+	return true;
+}
+
+static void uncharge(struct domain *d, struct window *w)
+{
+	if (d->budget)
+		budget_give(d->budget, &d->use, w->use);
+}
+
 static void window_free(struct window *w)
 {
 	if (w->hooks && !w->hooks->go(w->hooks->arg, w))
 		return;
+	uncharge(w->home, w);
 	for (uint32_t i = 0; i < w->file_cnt; i++) {
 		if (w->files[i].fd < 0)
 			continue;
@@ -116,7 +134,7 @@ static int domain_insert(struct domain *d, struct window *w)
 	d->windows[rank] = w;
 	d->cnt++;
 	w->domain = d;
-	w->leaving = &d->leaving;
+	w->home = d;
 	return 0;
 }
 
@@ -156,9 +174,12 @@ int domain_map(struct domain *d, const struct domain_request *req)
 {
 	int ret = request_check(d, req);
 	struct window *w;
+	struct budget_use use = { .files = req->fd_cnt };
 
 	if (ret)
 		return ret;
+	if (__builtin_mul_overflow(req->len, req->fd_cnt, &use.bytes))
+		return -ENOMEM;
 	if (domain_overlaps(d, req->addr, req->len))
 		return -EEXIST;
 	w = window_new(req->addr, req->len, req->fd_cnt);
@@ -166,7 +187,7 @@ int domain_map(struct domain *d, const struct domain_request *req)
 		return -ENOMEM;
 	w->offset = req->offset;
 	w->access = req->access;
-	ret = window_fill(w, req);
+	ret = charge(d, w, use) ? window_fill(w, req) : -ENOMEM;
 	if (!ret && d->hooks)
 		ret = d->hooks->come(d->hooks->arg, w);
 	if (!ret) {
@@ -179,6 +200,7 @@ int domain_map(struct domain *d, const struct domain_request *req)
 		return ret;
 	for (uint32_t i = 0; i < w->file_cnt; i++)
 		munmap(w->files[i].base, w->len);
+	uncharge(d, w);
 	free(w);
 	return ret;
 }
@@ -220,6 +242,10 @@ int domain_map_named(struct domain *d, const struct domain_request *req, uint8_t
 	if (ret)
 		return ret;
 	w = domain_search(d, req->addr);
+	if (!charge(d, w, (struct budget_use){ .files = 1 })) {
+		domain_unmap(d, req->addr, req->len);
+		return -ENOMEM;
+	}
 	w->access = req->access;
 	w->files[0].fd = req->fds[0];
 	w->files[0].named = true;
@@ -265,6 +291,6 @@ void window_put(struct window *w)
 {
 	if (--w->users || w->domain)
 		return;
-	--*w->leaving;
+	w->home->leaving--;
 	window_free(w);
 }

@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one domain; the descriptors of the process bound all of them. */
+#include "budget.h"
+
+/* Of one domain; a budget bounds all of them. */
 #define DOMAIN_WINDOWS_MAX 4096u
 
 /*
@@ -43,6 +45,7 @@ struct window_hooks {
  * struct window - a range of addresses of DMA
  * @users:  accesses under way that do not end within a call: pieces of a backend
  * @domain: NULL once it is unmapped: the last user frees it
+ * @home:   the domain that it is or was in; @use: what it takes of that one's budget
  * @hooks:  NULL: no device knows of it; else it accesses the first file at @device_addr
  */
 struct window {
@@ -52,7 +55,8 @@ struct window {
 	uint32_t access;
 	uint32_t users;
 	struct domain *domain;
-	uint32_t *leaving;
+	struct domain *home;
+	struct budget_use use;
 	const struct window_hooks *hooks;
 	uint64_t device_addr;
 	uint32_t file_cnt;
@@ -65,6 +69,7 @@ struct window {
  * @last:    the one that was found last
  * @leaving: unmapped ones that have users
  * @hooks:   NULL: there is no device
+ * @budget:  NULL: nothing bounds it; @use: what it has of that
  */
 struct domain {
 	struct window **windows;
@@ -73,6 +78,8 @@ struct domain {
 	struct window *last;
 	uint32_t leaving;
 	const struct window_hooks *hooks;
+	struct budget *budget;
+	struct budget_use use;
 };
 
 struct domain_request {

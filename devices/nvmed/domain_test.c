@@ -150,6 +150,64 @@ static void a_window_that_is_used_goes_with_its_last_user(void **state)
 	munmap(file, 8192);
 }
 
+static void map_until_refused(struct domain *d, int fd, uint64_t len, uint32_t files,
+			      uint32_t *cnt)
+{
+	int fds[8], ret = 0;
+	struct domain_request req = {
+		.addr = BASE, .len = len, .access = 3, .fds = fds, .fd_cnt = files
+	};
+
+	for (*cnt = 0;; ++*cnt, req.addr += len) {
+		for (uint32_t i = 0; i < files; i++)
+			fds[i] = dup(fd);
+		ret = domain_map(d, &req);
+		if (ret)
+			break;
+	}
+	assert_int_equal(ret, -ENOMEM);
+	for (uint32_t i = 0; i < files; i++)
+		close(fds[i]);
+}
+
+/* Whatever others take, each has its part of half of what there is; what is unmapped is free again. */
+static void no_domain_takes_what_others_are_to_have(void **state)
+{
+	struct budget b = { .most = { 160, 1ull << 40 }, .holders = 4 };
+	struct domain d[4] = {
+		{ .budget = &b }, { .budget = &b }, { .budget = &b }, { .budget = &b }
+	};
+	int fd;
+	uint8_t *file = host_memory(1 << 20, &fd);
+	uint32_t cnt;
+
+	for (int round = 0; round < 3; round++) {
+		map_until_refused(&d[0], fd, 4096, 8, &cnt);
+		assert_int_equal(cnt, 10); /* half of all */
+		for (int i = 1; i < 4; i++) {
+			map_until_refused(&d[i], fd, 4096, 1, &cnt);
+			assert_int_equal(cnt, 20); /* a fourth of the other half */
+		}
+		for (int i = 0; i < 4; i++)
+			domain_clear(&d[i]);
+		assert_int_equal(b.used.files + b.used.bytes, 0);
+	}
+	/* Addresses likewise */
+	b.most = (struct budget_use){ 1000, 16 << 20 };
+	map_until_refused(&d[0], fd, 1 << 20, 2, &cnt);
+	assert_int_equal(cnt, 4);
+	map_until_refused(&d[1], fd, 1 << 20, 1, &cnt);
+	assert_int_equal(cnt, 2);
+	assert_int_equal(domain_unmap(&d[0], BASE, 1 << 20), 0);
+	map_until_refused(&d[2], fd, 1 << 20, 1, &cnt);
+	assert_int_equal(cnt, 2);
+	for (int i = 0; i < 4; i++)
+		domain_clear(&d[i]);
+	assert_int_equal(b.used.files + b.used.bytes, 0);
+	munmap(file, 1 << 20);
+	close(fd);
+}
+
 /* The list that a host would make of pages in any order, begun anywhere in its page */
 static void prps_lead_to_the_bytes_in_order(void **state)
 {
@@ -213,6 +271,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_are_found_as_they_were_mapped),
 		cmocka_unit_test(a_window_that_is_used_goes_with_its_last_user),
+		cmocka_unit_test(no_domain_takes_what_others_are_to_have),
 		cmocka_unit_test(prps_lead_to_the_bytes_in_order),
 	};
 

@@ -7,10 +7,13 @@
 #define NS_PER_MS 1000000u
 
 void leases_init(struct leases *l, const struct window_hooks *owner_hooks,
-		 const struct window_hooks *hooks)
+		 const struct window_hooks *hooks, uint64_t kept)
 {
-	for (uint32_t i = 0; i <= NVME_LEASES; i++)
+	budget_init(&l->budget, NVME_LEASES, kept);
+	for (uint32_t i = 0; i <= NVME_LEASES; i++) {
 		l->each[i].domain.hooks = i ? hooks : owner_hooks;
+		l->each[i].domain.budget = i ? &l->budget : NULL;
+	}
 	l->each[0].state = LEASE_RUNS;
 	l->each[0].deadline = UINT64_MAX;
 	l->next = UINT64_MAX;

@@ -43,17 +43,23 @@ struct lease {
 
 /*
  * struct leases
- * @next: the earliest deadline, or UINT64_MAX
+ * @next:   the earliest deadline, or UINT64_MAX
+ * @budget: of the windows of all of them, and not of the owner's
  */
 struct leases {
 	struct lease each[NVME_LEASES + 1];
+	struct budget budget;
 	uint64_t next;
 	uint32_t ending;
 };
 
-/* leases_init - none; @owner_hooks, @hooks: of the windows of the owner, and of all others, or NULL */
+/*
+ * leases_init - none
+ * @owner_hooks, @hooks: of the windows of the owner, and of all others, or NULL
+ * @kept: descriptors and mappings that windows can't have
+ */
 void leases_init(struct leases *l, const struct window_hooks *owner_hooks,
-		 const struct window_hooks *hooks);
+		 const struct window_hooks *hooks, uint64_t kept);
 
 /*
  * lease_get - a lease that queues can be created in, or memory mapped

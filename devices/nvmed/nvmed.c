@@ -8,6 +8,10 @@
 
 #include "io.h"
 
+/* Descriptors that windows can't have */
+#define KEPT_OF_ALL    128u
+#define KEPT_OF_A_PAIR 12u
+
 uint64_t nvmed_clock(struct nvmed *c)
 {
 	struct timespec ts;
@@ -15,6 +19,14 @@ uint64_t nvmed_clock(struct nvmed *c)
 	clock_gettime(CLOCK_BOOTTIME, &ts);
 	c->now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 	return c->now;
+}
+
+/* What the process needs beside windows: a pair's page, its eventfds, a session with its endpoint; messages under way */
+static uint64_t descriptors_kept(const struct nvmed_config *config)
+{
+	uint64_t granules = config->cmb_len ? config->cmb_len / config->granule : 0;
+
+	return KEPT_OF_ALL + KEPT_OF_A_PAIR * (config->queue_cnt + 1ull) + granules;
 }
 
 static int pieces_init(struct nvmed *c)
@@ -71,7 +83,8 @@ int nvmed_create(const struct nvmed_config *config, struct backend *backend,
 	c->started = nvmed_clock(c);
 	share_init(c);
 	leases_init(&c->leases, backend->hooks,
-		    backend->pairs ? backend->pairs->hooks : backend->hooks);
+		    backend->pairs ? backend->pairs->hooks : backend->hooks,
+		    descriptors_kept(config));
 	ret = tables_init(c);
 	if (!ret)
 		ret = pieces_init(c);

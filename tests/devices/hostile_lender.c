@@ -343,6 +343,57 @@ static void never_reads(void)
 	raw_ended(&r);
 }
 
+/* Windows until there is no room for more. Returns how many */
+static uint32_t fill(struct raw *r, const int *fds, uint32_t fd_cnt, uint64_t len)
+{
+	struct lease_message msg = raw_named(r, LEASE_WINDOW);
+	uint32_t cnt = 0;
+	int err;
+
+	msg.flags = WEFT_WINDOW_READ;
+	msg.len = len;
+	msg.fd_cnt = fd_cnt;
+	for (;;) {
+		struct lease_message next = msg;
+
+		err = raw_ask(r, &next, NULL, fds);
+		if (err)
+			break;
+		cnt++;
+	}
+	raw_is("a window more", err, -ENOSPC);
+	return cnt;
+}
+
+/* All descriptors of the controller, and all of its addresses, in as many leases as that takes: others have a window each. */
+static void everything(void)
+{
+	struct raw r[3], beside;
+	int fds[SLOT_FDS_MAX], fd;
+	uint64_t addr;
+
+	for (uint32_t i = 0; i < SLOT_FDS_MAX; i++)
+		fds[i] = raw_memory(NVME_PAGE, F_SEAL_SHRINK);
+	for (uint32_t i = 0; i < 2; i++) {
+		r[i] = raw_connect(path);
+		raw_borrow(&r[i]);
+		fill(&r[i], fds, SLOT_FDS_MAX, NVME_PAGE);
+		fill(&r[i], fds, 1, NVME_PAGE);
+		still_borrows();
+	}
+	r[2] = raw_connect(path);
+	raw_borrow(&r[2]);
+	for (unsigned shift = 46; shift > 30; shift -= 5) {
+		fd = raw_memory(1ULL << shift, F_SEAL_SHRINK);
+		fill(&r[2], &fd, 1, 1ULL << shift);
+		close(fd);
+	}
+	beside = raw_connect(path);
+	raw_borrow(&beside);
+	raw_is("a window beside them",
+	       raw_window(&beside, fds[0], WEFT_WINDOW_RW, NVME_PAGE, &addr), 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -351,7 +402,7 @@ static const struct {
 	{ "admin_commands", admin_commands },	{ "stale_addresses", stale_addresses },
 	{ "files_of_no_use", files_of_no_use }, { "floods", floods },
 	{ "half_messages", half_messages },	{ "never_reads", never_reads },
-	{ "old_version", old_version },
+	{ "old_version", old_version },		{ "everything", everything },
 };
 
 int main(int argc, char **argv)

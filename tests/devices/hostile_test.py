@@ -51,6 +51,7 @@ LENDER = {
     'files_of_no_use': [asks('a window', 'Bad file descriptor')],
     'floods': [asks('a window', 'Invalid argument'), asks('a queue pair', 'Invalid argument'), '*' + CUT_OFF],
     'half_messages': ['*' + CUT_OFF],
+    'everything': [],
     'never_reads': ['process \\d+ of user \\d+ is cut off: it takes no answer'],
 }
 
