@@ -21,6 +21,7 @@
 
 #define RECEIVES 32u
 #define SENDS	 32u
+#define SPARE	 8u   /* sends that are to be free */
 #define GUESTS	 256u /* borrowers that are known at once */
 #define EVENTS	 64u  /* that wait for the thread */
 #define POLL_MS	 1    /* between looks, where the provider has nothing to wait for */
@@ -29,10 +30,13 @@
 /*
  * struct letter - a message, and what it is being used for
  * @next: free ones
+ * @sent: of a send that is under way: its number; else 0. @cancelled: it is to end
  */
 struct letter {
 	struct fi_context2 context;
 	struct letter *next;
+	uint64_t sent;
+	bool cancelled;
 	bool is_send;
 	uint32_t index;
 };
@@ -66,6 +70,7 @@ struct event {
 /*
  * struct door
  * @letters: memory of all messages, receives first, LEASE_LETTER_MAX each
+ * @sent:    number of the last one that was sent; @under_way: how many have not ended, of which @cancelled are to end
  * @lock:    of @events
  * @met_version: a message of another version has come, which was logged
  */
@@ -77,6 +82,8 @@ struct door {
 	uint8_t *letters;
 	struct letter each[RECEIVES + SENDS];
 	struct letter *free_sends;
+	uint64_t sent;
+	uint32_t under_way, cancelled;
 	struct guest *guests;
 	int wake;
 	pthread_mutex_t lock;
@@ -97,6 +104,30 @@ static int post(struct door *door, struct letter *letter)
 			    port_desc(door->mr), FI_ADDR_UNSPEC, letter);
 }
 
+/*
+ * Have free sends: a message to an endpoint that does not answer, or that there never was, may be under way for ever, and
+ * anyone can name one as his. The oldest is given up, which is hardly one that somebody takes.
+ */
+static void keep_spare(struct door *door)
+{
+	struct letter *oldest = NULL;
+	uint32_t i;
+
+	if (door->under_way - door->cancelled <= SENDS - SPARE)
+		return;
+	for (i = RECEIVES; i < RECEIVES + SENDS; i++) {
+		struct letter *letter = &door->each[i];
+
+		if (letter->sent && !letter->cancelled &&
+		    (!oldest || letter->sent < oldest->sent))
+			oldest = letter;
+	}
+	if (!oldest || fi_cancel(&door->ep->fid, oldest))
+		return;
+	oldest->cancelled = true;
+	door->cancelled++;
+}
+
 /* Send a message. One that the provider has no room for is lost: who asked asks again. */
 static void send_to(struct door *door, const struct guest *guest, const void *message,
 		    size_t len)
@@ -114,6 +145,9 @@ static void send_to(struct door *door, const struct guest *guest, const void *me
 		    letter))
 		return;
 	door->free_sends = letter->next;
+	letter->sent = ++door->sent;
+	door->under_way++;
+	keep_spare(door);
 }
 
 /* Who has sent a message; one that is not known takes the place of the one that has not asked for longest. */
@@ -209,6 +243,10 @@ static void receive(struct door *door, const uint8_t *bytes, size_t len)
 static void done(struct door *door, struct letter *letter, size_t len)
 {
 	if (letter->is_send) {
+		door->under_way--;
+		door->cancelled -= letter->cancelled;
+		letter->sent = 0;
+		letter->cancelled = false;
 		letter->next = door->free_sends;
 		door->free_sends = letter;
 		return;

@@ -507,6 +507,13 @@ def strangers(build):
         finish(s.borrow([], s.name, 1))
 
 
+def unreached(build):
+    """Who names endpoints that there are not takes no answers away from others."""
+    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+        print(finish(s.borrow([], '127.0.0.1', s.port, port(), 600, program='remote_unreached'), 60))
+        finish(s.borrow([], s.name, 1))
+
+
 def say(borrowers, line):
     for process in borrowers:
         process.stdin.write(line)
