@@ -171,10 +171,18 @@ static int attach_all(struct weft_lender *lender, int fd)
 	return err;
 }
 
-static bool connect_again(struct weft_lender *lender)
+/*
+ * Have the lender, which is back, know this process.
+ * @asked: a connection over which it was asked that, and has not answered yet; -1: none. In and out
+ *
+ * A lender that is slow carries out what it was asked, however late, and to it the end of a connection that shows leases
+ * is the end of these leases: so that one is kept, and asked again. A lender elsewhere does not see connections end.
+ */
+static bool connect_again(struct weft_lender *lender, int *asked)
 {
-	int fd = lender_connect(lender), err;
+	int fd = *asked >= 0 ? *asked : lender_connect(lender), err;
 
+	*asked = -1;
 	if (fd < 0)
 		return false;
 	lender_lock(lender);
@@ -185,7 +193,9 @@ static bool connect_again(struct weft_lender *lender)
 		lender->fd = fd;
 	}
 	lender_unlock(lender);
-	if (err)
+	if (err == -ETIMEDOUT && !lender->remote)
+		*asked = fd;
+	else if (err)
 		close(fd);
 	return !err;
 }
@@ -263,7 +273,7 @@ static int renew_all(struct weft_lender *lender)
 static void *keep(void *arg)
 {
 	struct weft_lender *lender = arg;
-	int fd = watch(lender);
+	int fd = watch(lender), asked = -1;
 	uint64_t cnt;
 
 	while (!atomic_load(&lender->stop)) {
@@ -278,7 +288,7 @@ static void *keep(void *arg)
 			break;
 		if (p[0].revents && read(lender->wake, &cnt, sizeof(cnt)) < 0)
 			break;
-		if (fd < 0 && connect_again(lender)) {
+		if (fd < 0 && connect_again(lender, &asked)) {
 			fd = watch(lender);
 			if (fd >= 0)
 				tell(lender, WEFT_EVENT_LENDER_BACK, 0, 0);
@@ -291,6 +301,8 @@ static void *keep(void *arg)
 	}
 	if (fd >= 0)
 		close(fd);
+	if (asked >= 0)
+		close(asked);
 	return NULL;
 }
 

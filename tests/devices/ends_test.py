@@ -29,6 +29,9 @@ LEASE_S = LEASE_MS / 1000
 # How long who asks a lender that is stopped waits.
 ANSWER_S = 10
 
+# Longer than the library waits for an answer.
+ASKED_S = 3
+
 ENDED = (-errno.ESTALE, -errno.ECANCELED)
 HOWS = ('poll', 'sleep', 'wait', 'read')
 
@@ -240,6 +243,25 @@ def lender_stopped(build):
                     borrower.kill()
 
 
+def lender_back_and_stopped(build):
+    """The next one is asked for the leases and does not answer in time: they go on when it does, for it has them."""
+    with stand.Stand(build) as s, Driven(s) as borrower:
+        borrower.use(60000, 'read')
+        s.lender.kill()
+        borrower.hears(LENDER_LOST)
+        s.start_lender()
+        s.lender.signal(signal.SIGSTOP)
+        over = time.monotonic() + ASKED_S
+        stand.wait_until('nobody waits for its answer any more', lambda: time.monotonic() > over)
+        s.lender.signal(signal.SIGCONT)
+        borrower.hears(LENDER_BACK)
+        check(len(s.leases()) == 1, f'{s.leases()}')
+        borrower.goes_on()
+        check(LEASE_ENDED not in [kind for kind, _ in borrower.events()], f'{borrower.heard}')
+        borrower.ask('stop')
+        borrower.ask('return')
+
+
 def lender_killed_and_back(build):
     """The next one has the leases: they go on for longer than they would have without it."""
     with stand.Stand(build) as s, Driven(s) as kept:
@@ -329,7 +351,7 @@ def events(build):
 
 
 CASES = (events, returned, expired, revoked, borrower_stopped, borrower_killed, controller_killed, controller_stopped,
-         lender_stopped, lender_killed_and_back, lender_never_back)
+         lender_stopped, lender_killed_and_back, lender_back_and_stopped, lender_never_back)
 
 
 def main(build, case):
