@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,19 @@
 #include "nvmed.h"
 #include "options.h"
 #include "remote/target.h"
+
+/* Where a standard descriptor is closed the next file would have its number, and what is printed would be written there. */
+static void standard_open(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		exit(EXIT_FAILURE);
+	close(fd);
+}
 
 /* A descriptor for what ends the process; before anything could be interrupted by it */
 static int signals_open(void)
@@ -87,6 +101,7 @@ int main(int argc, char **argv)
 	struct remote *remote;
 	int signals, ret;
 
+	standard_open();
 	options_parse(&opt, argc, argv);
 	signals = signals_open();
 	descriptors_raise();

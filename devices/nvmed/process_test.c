@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -229,6 +230,40 @@ static void a_file_has_one_controller_and_the_same_serial_in_each_run(void **sta
 	unlink(file);
 }
 
+/* A service is started with none now and then. The file has memory behind it, which takes writes of any length. */
+static void what_it_says_is_not_written_to_its_file(void **state)
+{
+	char path[64], option[96], at_slot[sizeof(slot) + 16], first[64] = "", zeros[64] = "";
+	int disk = memfd_create("disk", MFD_CLOEXEC);
+	struct process p = { 0 };
+	struct timespec begin, now;
+	struct host h;
+
+	assert_int_equal(ftruncate(disk, 1 << 20), 0);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), disk);
+	snprintf(option, sizeof(option), "--file=%s", path);
+	snprintf(at_slot, sizeof(at_slot), "--slot=%s", slot);
+	p.pid = fork();
+	assert_true(p.pid >= 0);
+	if (!p.pid) {
+		for (int fd = 0; fd <= STDERR_FILENO; fd++)
+			close(fd);
+		execl(program, program, at_slot, option, NULL);
+		_exit(127);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	while (host_connect(&h, slot, NULL, NULL)) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		assert_true(now.tv_sec - begin.tv_sec < 30);
+	}
+	assert_int_equal(host_attach(&h), 0);
+	host_close(&h);
+	assert_int_equal(stop(&p, SIGTERM), 0);
+	assert_int_equal(pread(disk, first, sizeof(first), 0), sizeof(first));
+	assert_memory_equal(first, zeros, sizeof(first));
+	close(disk);
+}
+
 static void a_bad_command_line_is_said(void **state)
 {
 	static const char *const bad[][6] = {
@@ -267,6 +302,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_lease_ends_while_it_sleeps),
 		cmocka_unit_test(a_second_one_is_refused_and_a_dead_one_replaced),
 		cmocka_unit_test(a_file_has_one_controller_and_the_same_serial_in_each_run),
+		cmocka_unit_test(what_it_says_is_not_written_to_its_file),
 		cmocka_unit_test(a_bad_command_line_is_said),
 	};
 	int failed;
