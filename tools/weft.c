@@ -8,9 +8,11 @@
 
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
 	const char *name;
@@ -53,6 +55,19 @@ static int print_version(void)
 	return EXIT_SUCCESS;
 }
 
+/* Where a standard descriptor is closed the next file would have its number, and what is printed would be written there. */
+static void standard_open(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		exit(EXIT_FAILURE);
+	close(fd);
+}
+
 static int run_command(size_t idx, int argc, char **argv)
 {
 	char name[32];
@@ -69,6 +84,7 @@ int main(int argc, char **argv)
 {
 	size_t i;
 
+	standard_open();
 	if (argc < 2) {
 		usage(stderr);
 		return WEFT_EXIT_USAGE;

@@ -10,6 +10,7 @@ import errno
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -243,6 +244,36 @@ def lender_stopped(build):
                     borrower.kill()
 
 
+def listens(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
+        return not one.connect_ex(str(path))
+
+
+def lender_without_standard_files(build):
+    """What it logs is not written to its controller, or wherever else."""
+    with stand.Stand(build, lends=False) as s:
+        command = [s.build / 'tools' / 'weft', 'lend', f'--socket={s.socket}', f'--state={s.state}', *s.slots]
+        with subprocess.Popen(['sh', '-c', 'exec "$0" "$@" <&- >&- 2>&-', *map(str, command)],
+                              env={**os.environ, **stand.library_env(s.build)}) as lender:
+            try:
+                stand.wait_until('it listens', lambda: listens(s.socket))
+                with Driven(s) as borrower:
+                    borrower.use(60000, 'own')
+                    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+                        stranger.settimeout(stand.END_S)
+                        stranger.connect(str(s.socket))
+                        stranger.send(b'no request')
+                        check(not stranger.recv(1), 'it is taken for a request')
+                    borrower.goes_on()
+                    borrower.ask('stop')
+                    borrower.ask('return')
+                    check(not borrower.events(), f'{borrower.heard}')
+            finally:
+                lender.terminate()
+                status = lender.wait(stand.END_S)
+        check(not status, f'it ends with {status}')
+
+
 def lender_back_and_stopped(build):
     """The next one is asked for the leases and does not answer in time: they go on when it does, for it has them."""
     with stand.Stand(build) as s, Driven(s) as borrower:
@@ -351,7 +382,8 @@ def events(build):
 
 
 CASES = (events, returned, expired, revoked, borrower_stopped, borrower_killed, controller_killed, controller_stopped,
-         lender_stopped, lender_killed_and_back, lender_back_and_stopped, lender_never_back)
+         lender_stopped, lender_killed_and_back, lender_back_and_stopped, lender_never_back,
+         lender_without_standard_files)
 
 
 def main(build, case):
