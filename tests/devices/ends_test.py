@@ -244,6 +244,27 @@ def lender_stopped(build):
                     borrower.kill()
 
 
+def weft_devices_to(s, out, *arguments):
+    """The exit status of the tool, whose standard output is a file"""
+    return subprocess.run([s.build / 'tools' / 'weft', 'devices', f'--lender={s.socket}', *arguments], stdout=out,
+                          stderr=subprocess.DEVNULL, check=False, timeout=60,
+                          env={**os.environ, **stand.library_env(s.build)}).returncode
+
+
+def ticket_that_nobody_reads(build):
+    """A lease of which nobody knows ends; what can't be printed is an error."""
+    with stand.Stand(build) as s:
+        for json in ([], ['--json']):
+            reader, writer = os.pipe()
+            os.close(reader)
+            with open('/dev/full', 'wb') as full:
+                for out in (full, writer):
+                    check(weft_devices_to(s, out, *json, 'borrow') == 1, f'a ticket that is lost: {json} {out}')
+                    check(not s.leases(), f'{s.leases()}')
+                check(weft_devices_to(s, full, *json, 'list') == 1, f'a list that is lost: {json}')
+            os.close(writer)
+
+
 def listens(path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
         return not one.connect_ex(str(path))
@@ -383,7 +404,7 @@ def events(build):
 
 CASES = (events, returned, expired, revoked, borrower_stopped, borrower_killed, controller_killed, controller_stopped,
          lender_stopped, lender_killed_and_back, lender_back_and_stopped, lender_never_back,
-         lender_without_standard_files)
+         lender_without_standard_files, ticket_that_nobody_reads)
 
 
 def main(build, case):

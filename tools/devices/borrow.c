@@ -87,6 +87,21 @@ static void print_ticket(const struct devices_options *opt, struct weft_device *
 	json_decref(root);
 }
 
+/* A lease whose ticket nobody has is nobody's, and others would wait for its end. */
+static int hand_over(const struct devices_options *opt, struct weft_device *dev,
+		     const char *ticket)
+{
+	signal(SIGPIPE, SIG_IGN);
+	print_ticket(opt, dev, ticket);
+	if (!fflush(stdout) && !ferror(stdout)) {
+		weft_device_leave(dev);
+		return EXIT_SUCCESS;
+	}
+	warn("standard output");
+	weft_device_return(dev);
+	return EXIT_FAILURE;
+}
+
 int devices_borrow(const struct devices_options *opt)
 {
 	struct weft_borrow_attr attr = {
@@ -100,7 +115,7 @@ int devices_borrow(const struct devices_options *opt)
 	};
 	struct weft_device *dev;
 	char ticket[WEFT_TICKET_MAX];
-	int err, status = EXIT_SUCCESS;
+	int err, status;
 
 	err = weft_device_borrow(opt->lender, &attr, &dev);
 	if (err == -EBUSY)
@@ -115,8 +130,7 @@ int devices_borrow(const struct devices_options *opt)
 		status = run(opt->program);
 		weft_device_return(dev);
 	} else {
-		print_ticket(opt, dev, ticket);
-		weft_device_leave(dev);
+		status = hand_over(opt, dev, ticket);
 	}
 	weft_lender_close(opt->lender);
 	return status;

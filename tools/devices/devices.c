@@ -249,6 +249,7 @@ int weft_devices(int argc, char **argv)
 	struct devices_options opt = { .program = cut_program(&argc, argv) };
 	const char *name;
 	size_t i;
+	int status;
 
 	opt.lender_name = parse(&opt, argc, argv);
 	name = optind < argc ? argv[optind++] : "list";
@@ -270,5 +271,8 @@ int weft_devices(int argc, char **argv)
 	open_lender(&opt, commands[i].by_ticket ? opt.operands[0] : NULL);
 	if (opt.watch)
 		return devices_watch(&opt);
-	return opt.plot ? devices_plot(&opt, opt.plot) : commands[i].run(&opt);
+	status = opt.plot ? devices_plot(&opt, opt.plot) : commands[i].run(&opt);
+	if ((fflush(stdout) || ferror(stdout)) && !status)
+		err(EXIT_FAILURE, "standard output");
+	return status;
 }
