@@ -19,8 +19,8 @@
 
 #define LOG_ENTRIES (NVME_PAGE / sizeof(struct nvme_lease_log))
 
-/* Generations above the one that should do, which are tried. */
-#define GENERATION_TRIES 16
+/* Generations above the one that should do, which are tried: the last is 2^31 above, so that no clock is too wrong. */
+#define GENERATION_TRIES 32
 
 /* How long a lease that somebody else ends is waited for. */
 #define END_MS	    5000
@@ -175,7 +175,8 @@ static int begin(struct lent *lent, uint32_t lease, uint32_t ms)
 			err = command(lent, NVME_ADMIN_LEASE_ARM, lease, ms, &status);
 		if (err || !status)
 			return err;
-		if (status != NVME_SC_INVALID_FIELD)
+		if (status != NVME_SC_INVALID_FIELD ||
+		    record->kept.generation > UINT32_MAX - (1u << tries))
 			break;
 		record->kept.generation += 1u << tries;
 	}
