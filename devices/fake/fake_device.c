@@ -336,11 +336,9 @@ int fake_device_open(struct fake_device *dev, struct function **function)
 	owner->dev = dev;
 	owner->function.ops = &fake_ops;
 	owner->function.info = (struct function_info){ .queue_pairs = FAKE_PAIRS,
-						       .dstrd = SLOT_DSTRD,
 						       .memory = FAKE_GRANULES * GRANULE,
 						       .granule = GRANULE,
-						       .serial = dev->serial,
-						       .domains = true };
+						       .serial = dev->serial };
 	dev->owner = owner;
 	dev->attached++;
 	tail = dev->pages[0] ? dev->sq_head : 0;

@@ -18,19 +18,16 @@ struct function;
 
 /*
  * struct function_info - what a function is
- * @queue_pairs: I/O queue pairs whose doorbells can be given to others; 0: all doorbells are on one page
+ * @queue_pairs: I/O queue pairs, which others may have
  * @memory:      bytes of its memory (BAR 2), in granules of @granule bytes
  * @serial:      of this run: another one means that it has forgotten everything
- * @domains:     queues may have domains of their own (nvme/lease.h); else all mappings are the function's
- * @direct:      queue pairs are a device's, and addresses in domains of leases are its: one is in one domain alone
+ * @direct:      queue pairs are a device's, and so are addresses in domains of leases: each is in one domain alone
  */
 struct function_info {
 	uint32_t queue_pairs;
-	uint32_t dstrd;
 	uint64_t memory;
 	uint64_t granule;
 	uint64_t serial;
-	bool domains;
 	bool direct;
 };
 

@@ -263,11 +263,9 @@ static int attach(struct slot *slot)
 	packet_close_fds(fds, msg.fd_cnt);
 	slot->function.info = (struct function_info){
 		.queue_pairs = msg.offset > UINT16_MAX ? UINT16_MAX : (uint32_t)msg.offset,
-		.dstrd = SLOT_DSTRD,
 		.memory = msg.addr,
 		.granule = msg.len,
 		.serial = msg.value,
-		.domains = true,
 		.direct = msg.index & SLOT_DIRECT,
 	};
 	return 0;

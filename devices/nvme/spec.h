@@ -445,13 +445,4 @@ enum nvme_feature_select {
 #define NVME_COALESCING_TIME(dw11) ((dw11) >> 8 & 0xff) /* of 100 us */
 #define NVME_VECTOR_CD		   (1u << 16) /* Interrupt Vector Configuration: not coalesced */
 
-/*
- * nvme_doorbell - where the doorbell of a queue is in BAR 0 (section 3.1.24)
- * @dstrd: CAP.DSTRD
- */
-static inline size_t nvme_doorbell(uint16_t qid, int completion, uint32_t dstrd)
-{
-	return NVME_REG_DOORBELLS + (((size_t)qid * 2 + (completion != 0)) << (2 + dstrd));
-}
-
 #endif

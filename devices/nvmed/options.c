@@ -95,7 +95,8 @@ static void usage(void)
 	       DEFAULT_SPIN_US);
 }
 
-int size_parse(const char *text, uint64_t *len)
+/* A number with an optional k, m, g or t, powers of 1024. Returns 0 or -EINVAL */
+static int size_parse(const char *text, uint64_t *len)
 {
 	static const char units[] = "kmgt";
 	unsigned long long number;

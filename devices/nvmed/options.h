@@ -29,13 +29,7 @@ struct options {
 	struct nvmed_config config;
 };
 
+/* options_parse - out: what the command line says, and defaults */
 void options_parse(struct options *opt, int argc, char **argv);
-
-/*
- * size_parse - a number with an optional k, m, g or t, powers of 1024
- *
- * Returns 0, or -EINVAL for anything else (@len is then unchanged).
- */
-int size_parse(const char *text, uint64_t *len);
 
 #endif

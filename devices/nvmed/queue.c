@@ -204,6 +204,31 @@ void sq_destroy(struct nvmed *c, struct sq *sq)
 	free(sq);
 }
 
+static void command_free(struct command *cmd)
+{
+	struct sq *sq = cmd->sq;
+
+	if (sq->current == cmd)
+		sq->current = NULL;
+	cmd->sq = NULL;
+	cmd->next = sq->free;
+	sq->free = cmd;
+	sq->under_way--;
+}
+
+/* Free a held command without a completion, whatever holds it: the admin queue goes. */
+static void command_release(struct nvmed *c, struct command *cmd)
+{
+	assert(cmd->held);
+	if (!events_forget(c, cmd))
+		cmd->sq->cq->reserved--;
+	leases_forget(c, cmd);
+	for (uint32_t i = 1; i <= c->config.queue_cnt; i++)
+		if (c->sqs[i] && c->sqs[i]->deleter == cmd)
+			c->sqs[i]->deleter = NULL;
+	command_free(cmd);
+}
+
 void sq_stop(struct nvmed *c, struct sq *sq, uint16_t status)
 {
 	sq->stopped = true;
@@ -490,18 +515,6 @@ static void command_failed(struct nvmed *c, const struct command *cmd, uint16_t 
 		c->stats.media_errors++;
 }
 
-static void command_free(struct command *cmd)
-{
-	struct sq *sq = cmd->sq;
-
-	if (sq->current == cmd)
-		sq->current = NULL;
-	cmd->sq = NULL;
-	cmd->next = sq->free;
-	sq->free = cmd;
-	sq->under_way--;
-}
-
 void command_end(struct nvmed *c, struct command *cmd, uint16_t status, uint32_t result)
 {
 	struct sq *sq = cmd->sq;
@@ -517,18 +530,6 @@ void command_end(struct nvmed *c, struct command *cmd, uint16_t status, uint32_t
 		sq->lease->bytes += cmd->bytes;
 	sq->cq->reserved--;
 	cq_post(c, cmd, status, result);
-	command_free(cmd);
-}
-
-void command_release(struct nvmed *c, struct command *cmd)
-{
-	assert(cmd->held);
-	if (!events_forget(c, cmd))
-		cmd->sq->cq->reserved--;
-	leases_forget(c, cmd);
-	for (uint32_t i = 1; i <= c->config.queue_cnt; i++)
-		if (c->sqs[i] && c->sqs[i]->deleter == cmd)
-			c->sqs[i]->deleter = NULL;
 	command_free(cmd);
 }
 

@@ -179,9 +179,6 @@ void command_end(struct nvmed *c, struct command *cmd, uint16_t status, uint32_t
 /* command_abort - end a command that was fetched, if pieces of it are yet to begin. Returns whether it is */
 bool command_abort(struct nvmed *c, struct command *cmd);
 
-/* command_release - free a held command without a completion, whatever holds it: the admin queue goes */
-void command_release(struct nvmed *c, struct command *cmd);
-
 /* cqs_notify - interrupts for what was posted since the last call */
 void cqs_notify(struct nvmed *c);
 

@@ -19,9 +19,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define PORT_NAME_MAX	  256u	/* bytes of an endpoint's name */
-#define PORT_PROVIDER_MAX 32u	/* of a provider's, with the zero byte */
-#define PORT_PROVIDER	  "tcp" /* if nobody says which */
+#define PORT_NAME_MAX 256u  /* bytes of an endpoint's name */
+#define PORT_PROVIDER "tcp" /* if nobody says which */
 
 /*
  * struct port_request - which endpoints
