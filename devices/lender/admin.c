@@ -5,11 +5,12 @@
  */
 #define _GNU_SOURCE
 #include "admin.h"
+#include "fence.h"
 #include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -240,7 +241,7 @@ static void kick_if_asleep(struct admin *admin)
 	uint64_t one = 1;
 
 	/* B:doorbell  the doorbell before the look; pairs with the controller's barrier before it sleeps */
-	atomic_thread_fence(memory_order_seq_cst);
+	slot_fence();
 	if (__atomic_load_n(&admin->doorbells->asleep, __ATOMIC_RELAXED) &&
 	    write(admin->kick, &one, sizeof(one)) < 0)
 		return; /* it is full: the controller has been told */
