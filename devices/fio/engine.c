@@ -542,7 +542,7 @@ static struct fio_option options[] = {
 		.lname = "lender",
 		.type = FIO_OPT_STR_STORE,
 		.off1 = offsetof(struct options, lender),
-		.help = "Socket or host of the lender (default: WEFT_LENDER, or this user's)",
+		.help = "Socket or host of the lender (default: WEFT_LENDER, WEFT_DIRECTORY, or this user's)",
 		.category = FIO_OPT_C_ENGINE,
 		.group = FIO_OPT_G_INVALID,
 	},

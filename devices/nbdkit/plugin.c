@@ -271,15 +271,15 @@ static int weft_zero(void *handle, uint32_t len, uint64_t offset, uint32_t flags
 	return answer(err);
 }
 
-#define CONFIG_HELP                                                                            \
-	"lender=SOCKET|HOST  the lender (default: WEFT_LENDER, or this user's)\n"              \
-	"device=NAME         the device, or the beginning of its name (default: a free one)\n" \
-	"ticket=TEXT         of a lease to use (default: WEFT_TICKET, else it borrows)\n"      \
-	"nsid=N              the namespace (default: 1)\n"                                     \
-	"shared=BOOL         whether others may borrow it too (default: no)\n"                 \
-	"queues=N            queue pairs at most (default: 4)\n"                               \
-	"blocking=BOOL       sleep until the device interrupts (default: yes)\n"               \
-	"near_device=BOOL    queues in the device's memory (default: no)\n"                    \
+#define CONFIG_HELP                                                                               \
+	"lender=SOCKET|HOST  the lender (default: WEFT_LENDER, WEFT_DIRECTORY, or this user's)\n" \
+	"device=NAME         the device, or the beginning of its name (default: a free one)\n"    \
+	"ticket=TEXT         of a lease to use (default: WEFT_TICKET, else it borrows)\n"         \
+	"nsid=N              the namespace (default: 1)\n"                                        \
+	"shared=BOOL         whether others may borrow it too (default: no)\n"                    \
+	"queues=N            queue pairs at most (default: 4)\n"                                  \
+	"blocking=BOOL       sleep until the device interrupts (default: yes)\n"                  \
+	"near_device=BOOL    queues in the device's memory (default: no)\n"                       \
 	"lease_ms=N          how long it stays borrowed if nbdkit no longer runs"
 
 static struct nbdkit_plugin plugin = {
