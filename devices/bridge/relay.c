@@ -13,10 +13,6 @@
 #include "nvmed/nvmed.h"
 #include "nvmed/remote.h"
 
-/* Where windows of pairs are: above those of the lease's owner, which end at 1 << 52; of each pair, and no other's */
-#define ADDR_BASE    (1ull << 56)
-#define ADDR_OF(qid) (ADDR_BASE + ((uint64_t)(qid) << 32))
-
 #define NS_PER_MS 1000000u
 
 /*
@@ -79,28 +75,6 @@ static bool room_find(struct relay *b, uint64_t len, uint64_t *offset, struct pa
 	return b->bar.len - *offset >= len;
 }
 
-static int queues_make(struct relay *b, const struct pair *p, const struct bridge_parts *parts,
-		       uint32_t depth)
-{
-	struct queue_request queue = {
-		.qid = p->qid,
-		.cqid = p->qid,
-		.size = depth + 1,
-		.addr = ADDR_OF(p->qid) + parts->cq,
-		.lease = &b->c->leases.each[p->lease],
-	};
-
-	/* Who has a page of an earlier life of this pair rings nothing here. */
-	doorbells_close(&b->c->bells[p->qid]);
-	if (cq_create(b->c, &queue))
-		return -ENOMEM;
-	queue.addr = ADDR_OF(p->qid) + parts->sq;
-	if (!sq_create(b->c, &queue))
-		return 0;
-	cq_destroy(b->c, b->c->cqs[p->qid]);
-	return -ENOMEM;
-}
-
 static void pair_free(struct relay *b, struct pair *p)
 {
 	struct pair **at = &b->pairs;
@@ -121,12 +95,12 @@ static int pair_make(struct relay *b, struct pair *p, uint32_t depth)
 	/* What another lease has had there is not for this one. */
 	memset(mem, 0, p->len);
 	p->words = (struct bridge_words *)mem;
-	err = domain_map_own(domain_of(b, p->lease), ADDR_OF(p->qid), p->len, mem, device);
+	err = domain_map_own(domain_of(b, p->lease), REMOTE_ADDR(p->qid), p->len, mem, device);
 	if (err)
 		return err;
-	err = queues_make(b, p, &parts, depth);
+	err = remote_queues_make(b->c, p->lease, p->qid, depth + 1, parts.sq, parts.cq);
 	if (err && !p->over)
-		domain_unmap(domain_of(b, p->lease), ADDR_OF(p->qid), p->len);
+		domain_unmap(domain_of(b, p->lease), REMOTE_ADDR(p->qid), p->len);
 	return err;
 }
 
@@ -135,7 +109,7 @@ static int open_pair(struct remote *r, uint32_t lease, uint16_t qid, uint32_t de
 {
 	struct bridge_place answer = { .magic = BRIDGE_MAGIC, .version = BRIDGE_VERSION };
 	struct relay *b = relay_of(r);
-	int err = queues_refusal(b->c, lease, qid, depth, BRIDGE_DEPTH_MAX);
+	int err = remote_refusal(b->c, lease, qid, depth, BRIDGE_DEPTH_MAX);
 	struct pair *p, **at;
 
 	if (err)
@@ -160,7 +134,7 @@ static int open_pair(struct remote *r, uint32_t lease, uint16_t qid, uint32_t de
 	answer.key = b->key;
 	answer.offset = p->offset;
 	answer.len = p->len;
-	answer.addr = ADDR_OF(qid);
+	answer.addr = REMOTE_ADDR(qid);
 	answer.pages = BRIDGE_DATA_PAGES;
 	memcpy(place, &answer, sizeof(answer));
 	*len = sizeof(answer);
@@ -171,7 +145,7 @@ static int open_pair(struct remote *r, uint32_t lease, uint16_t qid, uint32_t de
 static bool pass_on(struct relay *b, struct pair *p)
 {
 	struct slot_doorbells *page = b->c->bells[p->qid].page;
-	/* A:bridge.doorbell  entries before it; pairs R:bridge.doorbell of the borrower */
+	/* A:doorbell  entries before it; pairs R:doorbell of the borrower */
 	uint32_t tail = doorbell_load(&p->words->sq_tail);
 	uint32_t head = doorbell_load(&p->words->cq_head);
 	bool rung = tail != p->sq_tail || head != p->cq_head;
@@ -230,8 +204,7 @@ static void pair_ended(struct remote *r, uint16_t qid)
 	p->over = true;
 	/* R:bridge.ended  completions before it; pairs A:bridge.ended of the borrower */
 	__atomic_store_n(&p->words->ended, 1, __ATOMIC_RELEASE);
-	if (!domain_unmap(domain_of(b, p->lease), ADDR_OF(qid), p->len))
-		queues_remap(b->c, &b->c->leases.each[p->lease]);
+	remote_window_end(b->c, p->lease, qid, p->len);
 }
 
 static const struct remote_ops relay_ops = {

@@ -265,19 +265,6 @@ static void queue_broken(struct nvmed *c, uint16_t qid)
 		registers_fatal(c);
 }
 
-int queues_refusal(struct nvmed *c, uint32_t lease, uint16_t qid, uint32_t depth, uint32_t most)
-{
-	if (!lease || !depth || depth > most)
-		return -EINVAL;
-	if (!qid || qid > c->config.queue_cnt)
-		return -ENOENT;
-	if (c->sqs[qid] || c->cqs[qid])
-		return -EEXIST;
-	if (!(c->regs.cc & NVME_CC_EN) || !lease_get(c, lease))
-		return -ENXIO;
-	return 0;
-}
-
 void queues_remap(struct nvmed *c, struct lease *lease)
 {
 	for (uint32_t i = 0; i <= c->config.queue_cnt; i++) {

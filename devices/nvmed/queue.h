@@ -143,14 +143,6 @@ void sq_stop(struct nvmed *c, struct sq *sq, uint16_t status);
 /* sq_destroy - the queue is gone; nothing of it is under way */
 void sq_destroy(struct nvmed *c, struct sq *sq);
 
-/*
- * queues_refusal - why a queue pair can't be made for a borrower elsewhere (remote.h)
- * @depth: commands under way; @most: how many there may be
- * Returns 0: it can be; -EINVAL: no lease, or no such depth; -ENOENT: no such number; -EEXIST; -ENXIO: the controller is
- * not enabled, or the lease has ended.
- */
-int queues_refusal(struct nvmed *c, uint32_t lease, uint16_t qid, uint32_t depth, uint32_t most);
-
 /* queues_remap - windows of a lease have changed: find the queues' memory again */
 void queues_remap(struct nvmed *c, struct lease *lease);
 

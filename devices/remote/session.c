@@ -14,9 +14,6 @@
 
 #include "nvmed/nvmed.h"
 
-/* Windows of sessions are above those of the lease's owner, which end at 1 << 52: of each queue pair's, and no other's. */
-#define ADDR_BASE    (1ULL << 56)
-#define ADDR_OF(qid) (ADDR_BASE + ((uint64_t)(qid) << 32))
 #define RECEIVES_MIN 4u
 #define RECEIVES_MAX 64u
 #define WORK_MORE_MAX \
@@ -85,27 +82,6 @@ static int open_memory(struct session *s)
 	if (err)
 		close(fd);
 	return err;
-}
-
-static int open_pair(struct session *s)
-{
-	struct queue_request queue = {
-		.qid = s->qid,
-		.cqid = s->qid,
-		.size = s->entries,
-		.addr = s->addr + s->at.cq,
-		.lease = &s->c->leases.each[s->lease],
-	};
-
-	/* Who has a page of an earlier life of this pair rings nothing here. */
-	doorbells_close(&s->c->bells[s->qid]);
-	if (cq_create(s->c, &queue))
-		return -ENOMEM;
-	queue.addr = s->addr + s->at.sq;
-	if (!sq_create(s->c, &queue))
-		return 0;
-	cq_destroy(s->c, s->c->cqs[s->qid]);
-	return -ENOMEM;
 }
 
 static int post(struct session *s, struct receive *r)
@@ -182,7 +158,7 @@ int session_create(struct nvmed *c, const struct port *port, uint32_t lease, uin
 		   uint32_t depth, struct session **out)
 {
 	struct session *s;
-	int err = queues_refusal(c, lease, qid, depth, REMOTE_DEPTH_MAX);
+	int err = remote_refusal(c, lease, qid, depth, REMOTE_DEPTH_MAX);
 
 	if (err)
 		return err;
@@ -195,7 +171,7 @@ int session_create(struct nvmed *c, const struct port *port, uint32_t lease, uin
 		.qid = qid,
 		.lease = lease,
 		.file = -1,
-		.addr = ADDR_OF(qid),
+		.addr = REMOTE_ADDR(qid),
 		.depth = depth,
 		.work_cnt = depth + within(depth, 1, WORK_MORE_MAX),
 		.receive_cnt = within(depth + 2, RECEIVES_MIN, RECEIVES_MAX),
@@ -212,7 +188,7 @@ int session_create(struct nvmed *c, const struct port *port, uint32_t lease, uin
 	if (!err)
 		err = open_endpoint(s, port);
 	if (!err)
-		err = open_pair(s);
+		err = remote_queues_make(c, lease, qid, s->entries, s->at.sq, s->at.cq);
 	if (!err) {
 		*out = s;
 		return 0;
@@ -264,13 +240,10 @@ void session_break(struct session *s, const char *why)
 
 void session_end(struct session *s)
 {
-	struct lease *lease = &s->c->leases.each[s->lease];
-
 	session_poll(s);
 	s->over = true;
 	s->over_ns = s->c->now;
-	if (!domain_unmap(&lease->domain, s->addr, s->at.cqes))
-		queues_remap(s->c, lease);
+	remote_window_end(s->c, s->lease, s->qid, s->at.cqes);
 }
 
 static void say_end(struct session *s)

@@ -38,14 +38,6 @@ static int pool_take(struct session *s, uint32_t cnt)
 	return -1;
 }
 
-static void pool_give(struct session *s, uint32_t first, uint32_t cnt)
-{
-	uint32_t i;
-
-	for (i = first; i < first + cnt; i++)
-		s->pool_map[i / 64] &= ~(1ULL << i % 64);
-}
-
 static bool take_buffer(struct session *s, struct work *w)
 {
 	int first;
@@ -62,11 +54,18 @@ static bool take_buffer(struct session *s, struct work *w)
 	return true;
 }
 
+/* What it has of the pool, if anything */
+static void give_buffer(struct session *s, struct work *w)
+{
+	uint64_t i = (w->buf - s->at.pool) / NVME_PAGE;
+
+	for (; w->pages; w->pages--, i++)
+		s->pool_map[i / 64] &= ~(1ULL << i % 64);
+}
+
 void work_free(struct session *s, struct work *w)
 {
-	if (w->pages)
-		pool_give(s, (uint32_t)((w->buf - s->at.pool) / NVME_PAGE), w->pages);
-	w->pages = 0;
+	give_buffer(s, w);
 	w->state = WORK_FREE;
 	ops_add(&s->free_work, &w->op);
 }
@@ -157,9 +156,7 @@ static bool take(struct session *s, const struct nvme_sqe *sqe, const uint8_t *d
 	} else if (w->len && moves_in(sqe)) {
 		err = fetch_data(s, w);
 		if (err) {
-			if (w->pages)
-				pool_give(s, (uint32_t)((w->buf - s->at.pool) / NVME_PAGE),
-					  w->pages);
+			give_buffer(s, w);
 			if (err != -FI_EAGAIN)
 				session_break(s, "can't be read from");
 			return false;
