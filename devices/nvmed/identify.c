@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Identify */
+#define _GNU_SOURCE
 #include "identify.h"
 
 #include <string.h>
@@ -50,6 +51,22 @@ uint16_t identify_oncs(const struct nvmed *c)
 		      : NVME_ONCS_COMPARE | NVME_ONCS_DSM | NVME_ONCS_WRITE_ZEROES;
 }
 
+/* @to: zeros; an NQN by UUID */
+static void name_subsystem(const struct nvmed *c, char *to)
+{
+	static const char digits[] = "0123456789abcdef";
+	uint8_t bytes[UUID_LEN];
+
+	uuid(c, bytes);
+	to = stpcpy(to, "nqn.2014-08.org.nvmexpress:uuid:");
+	for (int i = 0; i < UUID_LEN; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*to++ = '-';
+		*to++ = digits[bytes[i] >> 4];
+		*to++ = digits[bytes[i] & 15];
+	}
+}
+
 static void page_controller(const struct nvmed *c, uint8_t *page)
 {
 	const struct backend_device *device = c->backend->device;
@@ -77,21 +94,7 @@ static void page_controller(const struct nvmed *c, uint8_t *page)
 	id->nn = 1;
 	id->oncs = identify_oncs(c) | NVME_ONCS_SELECT;
 	id->vwc = (uint8_t)((c->backend->write_cache ? NVME_VWC_PRESENT : 0) | 3 << 1);
-	strcpy(id->subnqn, "nqn.2014-08.org.nvmexpress:uuid:");
-	{
-		uint8_t bytes[UUID_LEN];
-		char *at = id->subnqn + strlen(id->subnqn);
-
-		uuid(c, bytes);
-		for (int i = 0; i < UUID_LEN; i++) {
-			static const char digits[] = "0123456789abcdef";
-
-			if (i == 4 || i == 6 || i == 8 || i == 10)
-				*at++ = '-';
-			*at++ = digits[bytes[i] >> 4];
-			*at++ = digits[bytes[i] & 15];
-		}
-	}
+	name_subsystem(c, id->subnqn);
 	id->psd[0].max_power = 100; /* of 10 mW */
 }
 
@@ -102,7 +105,6 @@ static void page_namespace(const struct nvmed *c, uint8_t *page)
 	id->nsze = id->ncap = id->nuse = c->blocks;
 	/* Deallocated blocks are zeros; Write Zeroes may deallocate. */
 	id->dlfeat = c->backend->device ? c->backend->device->dlfeat : 1 | 1 << 3;
-	id->nmic = 0;
 	id->nsattr = c->config.read_only;
 	id->lbaf[0].lbads = c->config.block == 512 ? 9 : 12;
 }

@@ -141,18 +141,18 @@ void leases_reset(struct nvmed *c)
 }
 
 /* Submission queues are gone: completion queues go, then the memory, then its files. */
-static bool lease_advance(struct nvmed *c, struct lease *lease)
+static void lease_advance(struct nvmed *c, struct lease *lease)
 {
 	struct command *ender = lease->ender;
 
 	if (lease->sq_cnt)
-		return false;
+		return;
 	for (uint32_t i = 1; lease->cq_cnt && i <= c->config.queue_cnt; i++)
 		if (c->cqs[i] && c->cqs[i]->lease == lease)
 			cq_destroy(c, c->cqs[i]);
 	domain_clear(&lease->domain);
 	if (lease->domain.leaving)
-		return false;
+		return;
 	lease->state = LEASE_NONE;
 	lease->ender = NULL;
 	c->leases.ending--;
@@ -163,7 +163,6 @@ static bool lease_advance(struct nvmed *c, struct lease *lease)
 		ender->held = false;
 		command_end(c, ender, NVME_SC_SUCCESS, 0);
 	}
-	return true;
 }
 
 bool leases_advance(struct nvmed *c)

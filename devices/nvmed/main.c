@@ -93,6 +93,24 @@ static struct backend *backend_of(struct options *opt)
 	return b;
 }
 
+/* What serves borrowers elsewhere, if something is to */
+static void remote_open(const struct options *opt, struct nvmed *c)
+{
+	int ret;
+
+	if (opt->fabric) {
+		ret = target_create(c, opt->provider, opt->address, &c->remote);
+		if (ret)
+			errx(EXIT_FAILURE, "--fabric%s%s: %s", opt->provider ? "=" : "",
+			     opt->provider ? opt->provider : "", fi_strerror(-ret));
+	}
+	if (opt->bridge) {
+		ret = relay_create(c, opt->bridge, &c->remote);
+		if (ret)
+			errx(EXIT_FAILURE, "--bridge=%s: %s", opt->bridge, strerror(-ret));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct options opt;
@@ -108,17 +126,7 @@ int main(int argc, char **argv)
 	ret = nvmed_create(&opt.config, backend_of(&opt), &c);
 	if (ret)
 		errx(EXIT_FAILURE, "the controller: %s", strerror(-ret));
-	if (opt.fabric) {
-		ret = target_create(c, opt.provider, opt.address, &c->remote);
-		if (ret)
-			errx(EXIT_FAILURE, "--fabric%s%s: %s", opt.provider ? "=" : "",
-			     opt.provider ? opt.provider : "", fi_strerror(-ret));
-	}
-	if (opt.bridge) {
-		ret = relay_create(c, opt.bridge, &c->remote);
-		if (ret)
-			errx(EXIT_FAILURE, "--bridge=%s: %s", opt.bridge, strerror(-ret));
-	}
+	remote_open(&opt, c);
 	ret = loop_init(&l, c, opt.slot, signals);
 	if (ret)
 		errx(EXIT_FAILURE, "%s: %s", opt.slot, strerror(-ret));

@@ -140,7 +140,7 @@ void target_destroy(struct remote *r)
 	struct session *s;
 
 	while ((s = t->sessions)) {
-		session_break(s, "is left");
+		session_break(s, "has no controller any more");
 		t->sessions = s->next;
 		session_destroy(s);
 	}
