@@ -230,7 +230,7 @@ static void ring(const struct weft_nvme *qp, uint32_t *bell, uint32_t value)
 	/* A device of its own reads memory after its doorbell is written. */
 	if (!qp->doorbells)
 		mmio_publish();
-	/* R:doorbell  the entries before the tail */
+	/* R:doorbell  the entries before the tail; pairs A:doorbell of the controller */
 	__atomic_store_n(bell, value, __ATOMIC_RELEASE);
 }
 
@@ -240,7 +240,7 @@ static void wake_controller(struct weft_nvme *qp)
 
 	if (!qp->doorbells)
 		return;
-	/* B:doorbell  the doorbell before the look; pairs with the controller's barrier before it sleeps */
+	/* F:asleep  the doorbell before this look; pairs F:asleep of the controller, before it sleeps */
 	slot_fence();
 	if (__atomic_load_n(&qp->doorbells->asleep, __ATOMIC_RELAXED) &&
 	    write(qp->kick, &one, sizeof(one)) < 0)
@@ -302,7 +302,7 @@ static size_t take(struct weft_nvme *qp, struct weft_nvme_completion *done, size
 		return remote_take(qp, done, cnt);
 	while (n < cnt) {
 		struct nvme_cqe *cqe = &qp->cq[qp->cq_head];
-		/* A:cqe  the phase before the rest of the entry, and before the data */
+		/* A:cqe.phase  the phase before the rest of the entry, and before the data; pairs R:cqe.phase of the controller */
 		uint16_t status = __atomic_load_n(&cqe->status, __ATOMIC_ACQUIRE);
 		uint16_t cid;
 
@@ -363,7 +363,7 @@ static int pair_ended(struct weft_nvme *qp, bool look)
 		return bridge_ended(qp, look);
 	if (!qp->doorbells)
 		return 0;
-	/* A:ended  what the controller did before it said so */
+	/* A:ended  what the controller did before it said so; pairs R:ended */
 	if (__atomic_load_n(&qp->doorbells->ended, __ATOMIC_ACQUIRE))
 		return -ESTALE;
 	return look && !fcntl(qp->page, F_GETLK, &lock) && lock.l_type == F_UNLCK ? -ESTALE : 0;
@@ -400,7 +400,7 @@ static void want_interrupts(struct weft_nvme *qp, bool want)
 		return;
 	qp->asleep = want;
 	__atomic_store_n(&qp->doorbells->polling, !want, __ATOMIC_RELAXED);
-	/* B:polling  the wish before the last look; pairs with the controller's barrier after an entry */
+	/* F:polling  the wish before the last look; pairs F:polling of the controller, after an entry */
 	slot_fence();
 }
 

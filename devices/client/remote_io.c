@@ -133,7 +133,7 @@ static void take_entries(struct weft_nvme *qp)
 {
 	for (;;) {
 		struct nvme_cqe *at = &qp->cq[qp->cq_head];
-		/* A:cqe  the phase before the rest of the entry, which came before the transfer's completion */
+		/* A:cqe.phase  the phase before the rest of the entry, which came before the transfer's completion */
 		uint16_t status = __atomic_load_n(&at->status, __ATOMIC_ACQUIRE);
 
 		if (NVME_CQE_PHASE(status) != qp->phase)

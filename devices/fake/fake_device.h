@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For tests of the lender: a controller that is a model of a few hundred lines, in the test's own process. It does what
+ * For tests of the lender: a controller that is a model, in the test's own process. It does what
  * slot.h and nvme/lease.h say, keeps what its owner before left, and fails where a test says so.
  *
  * It carries out admin commands when fake_device_run() is called: where a program is linked with --wrap=nanosleep, by
- * whoever waits for one. Time is the test's as well then (fake_ms). Any thread; the lock is the device's.
+ * whoever waits for one. Time is the test's as well then (fake_time.h). Any thread; the lock is the device's.
  */
 #ifndef WEFT_DEVICES_FAKE_FAKE_DEVICE_H
 #define WEFT_DEVICES_FAKE_FAKE_DEVICE_H

@@ -240,7 +240,7 @@ static void kick_if_asleep(struct admin *admin)
 {
 	uint64_t one = 1;
 
-	/* B:doorbell  the doorbell before the look; pairs with the controller's barrier before it sleeps */
+	/* F:asleep  the doorbell before this look; pairs F:asleep of the controller, before it sleeps */
 	slot_fence();
 	if (__atomic_load_n(&admin->doorbells->asleep, __ATOMIC_RELAXED) &&
 	    write(admin->kick, &one, sizeof(one)) < 0)
@@ -251,7 +251,7 @@ static void submit(struct admin *admin, const struct nvme_sqe *sqe)
 {
 	admin->pages->sq[admin->sq_tail] = *sqe;
 	admin->sq_tail = (admin->sq_tail + 1) % ADMIN_ENTRIES;
-	/* R:doorbell  the entry before the tail */
+	/* R:doorbell  the entry before the tail; pairs A:doorbell of the controller */
 	__atomic_store_n(&admin->doorbells->sq_tail, admin->sq_tail, __ATOMIC_RELEASE);
 	kick_if_asleep(admin);
 }
@@ -260,7 +260,7 @@ static void submit(struct admin *admin, const struct nvme_sqe *sqe)
 static bool take(struct admin *admin, struct nvme_cqe *cqe)
 {
 	struct nvme_cqe *slot = &admin->pages->cq[admin->cq_head];
-	/* A:cqe  the phase before the rest of the entry */
+	/* A:cqe.phase  the phase before the rest of the entry; pairs R:cqe.phase of the controller */
 	uint16_t status = __atomic_load_n(&slot->status, __ATOMIC_ACQUIRE);
 
 	if (NVME_CQE_PHASE(status) != admin->phase)

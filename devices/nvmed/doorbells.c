@@ -71,7 +71,7 @@ void doorbells_close(struct doorbells *db)
 {
 	if (!db->page)
 		return;
-	/* R:ended  completions before it; pairs the owner's acquire */
+	/* R:ended  completions before it; pairs A:ended of its owner */
 	atomic_store_explicit((_Atomic uint32_t *)&db->page->ended, 1, memory_order_release);
 	munmap(db->page, sizeof(struct slot_doorbells));
 	close(db->fd);
