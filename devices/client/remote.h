@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Queue pairs of devices of other hosts, at their owner: commands go to the controller as messages of an OFI provider, and
- * data goes from and to the program's memory by one-sided transfers (remote/wire.h). What is done with a queue pair is done
- * by its thread, but for remote_forget(); a lock that nobody else holds otherwise keeps both apart. It is the innermost.
+ * data goes from and to the program's memory by one-sided transfers (remote/wire.h). The queue pair's thread calls
+ * everything but remote_forget(), which any thread may call: the pair's lock, which is the innermost, keeps both apart.
  */
 #ifndef WEFT_DEVICES_CLIENT_REMOTE_H
 #define WEFT_DEVICES_CLIENT_REMOTE_H

@@ -21,8 +21,8 @@
  *	MEMORY		granules of the device's memory: their files
  *	UNMEMORY	once they are free
  *	ADMIN		the completion, and what the device returned: Identify, Get Log Page and Get Features alone
- *	LEASES		the lease @index, for whoever runs the lender's host; -ENOENT ends them
- *	REVOKE		a lease that another has, likewise
+ *	LEASES		the first lease whose number is above @lease; -ENOENT ends them
+ *	REVOKE		once a lease that another has is ended: for the lender's user, and root
  *	EXPORT		the number and generation of a segment, whose files are beside the request
  *	UNEXPORT	once nobody gets them any more; who has them keeps them
  *	IMPORT		the files of a segment
@@ -74,18 +74,18 @@ enum lease_kind {
  * struct lease_message - a request, its answer, or an event, little-endian; what a kind does not name is zero
  * @data_len: bytes that follow the message
  * @status:   of an answer: 0 or a negative errno
- * @lease, @generation, @token: the lease that a request is about, as BORROW has answered them. EVENT: @lease. EXPORT:
- *	      the answer, UNEXPORT, IMPORT: @generation of the segment
- * @index:    EXPORT: the answer, UNEXPORT, IMPORT: the segment; LIST, LEASES; QUEUES: the answer, UNQUEUES: number of the queue pair; EVENT: enum weft_event_kind;
- *	      MEMORY: the answer, UNMEMORY: the first granule
- * @flags:    EXPORT: WEFT_EXPORT_*; BORROW, and answers of ATTACH and LEASES: LEASE_*; WINDOW: WEFT_WINDOW_*; QUEUES: WEFT_NVME_BLOCKING: an
- *	      eventfd is beside it
+ * @lease, @generation, @token: the lease that a request is about, as BORROW has answered them. EVENT: @lease. LEASES:
+ *	      @lease is 0 or that of the last answer. EXPORT: the answer, UNEXPORT, IMPORT: @generation of the segment
+ * @index:    LIST: the device; EXPORT: the answer, UNEXPORT, IMPORT: the segment; QUEUES: the answer, UNQUEUES: number of
+ *	      the queue pair; EVENT: enum weft_event_kind; MEMORY: the answer, UNMEMORY: the first granule
+ * @flags:    EXPORT: WEFT_EXPORT_*; BORROW, and answers of ATTACH and LEASES: LEASE_*; WINDOW: WEFT_WINDOW_*; QUEUES:
+ *	      WEFT_NVME_BLOCKING: an eventfd is beside it
  * @ms:       BORROW, RENEW, and answers of LEASES and ATTACH: until the lease ends
  * @count:    BORROW: vendor; QUEUES: entries of both queues; MEMORY, UNMEMORY: granules; LEASES: queue pairs
  * @device:   answers of BORROW and ATTACH, EVENT, LEASES: its id; HELLO: the node; BORROW: its class
  * @addr:     WINDOW: the answer, UNWINDOW: address of DMA; QUEUES: of the submission queue; ADMIN: cdw10 and 11
- * @len:      EXPORT, the answer of IMPORT: bytes of each file; WINDOW, UNWINDOW: bytes; MEMORY: bytes, answer: bytes of a granule; ADMIN: cdw12 and 13; LEASES: the
- *	      borrower's pid, and its uid in the upper half
+ * @len:      EXPORT, the answer of IMPORT: bytes of each file; WINDOW, UNWINDOW: bytes; MEMORY: bytes, answer: bytes of a
+ *	      granule; ADMIN: cdw12 and 13; LEASES: the borrower's pid, and its uid in the upper half
  * @offset:   WINDOW: in the file; QUEUES: address of the completion queue; ADMIN: opcode, and nsid in the upper half;
  *	      answer: dword 0 of the completion, and its status in the upper half
  *

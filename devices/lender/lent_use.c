@@ -166,7 +166,7 @@ static int own_bells(struct function *f, uint32_t qid, struct lent_bells *bells)
 	return 0;
 }
 
-/* Those of a device: who has them can do anything to it, so it is nobody else. */
+/* Those of a device are for the lender's own user: who has them can do anything to it. */
 static int device_bells(struct function *f, uint32_t qid, const struct lent_queues *queues,
 			struct lent_bells *bells)
 {

@@ -83,10 +83,12 @@ enum slot_kind {
  * @index:  VECTOR: which; DOMAIN: the mapping's number, from 0 on (-ENOENT ends them); QUEUE, REMOTE: which; REGION: the BAR
  * @addr:   MAP, UNMAP: address of DMA; READ, WRITE, REGION: offset in the BAR. Answers: DOMAIN: as in MAP;
  *	    ATTACH: bytes of BAR 2; QUEUE: the submission queue's tail, and its head in the upper half
- * @len:    MAP, UNMAP, REGION: bytes; READ, WRITE: 4 or 8; REMOTE: commands under way, and its answer: bytes behind it. Answers: DOMAIN: as in MAP; ATTACH: bytes of a granule;
- *	    QUEUE: the completion queue's tail, its head in bits 32 to 47, the phase of the next entry in bit 63
+ * @len:    MAP, UNMAP, REGION: bytes; READ, WRITE: 4 or 8; REMOTE: commands under way, and its answer: bytes behind it.
+ *	    Answers: DOMAIN: as in MAP; ATTACH: bytes of a granule; QUEUE: the completion queue's tail, its head in bits 32
+ *	    to 47, the phase of the next entry in bit 63
  * @offset: MAP, and the answer of DOMAIN: where in the files; else of ATTACH: queue pairs beside the admin one
- * @value:  WRITE: what is written; REGION of BAR 2: 1: files anew, else 0. Answers: READ: what was read; ATTACH: the serial of this run of the controller
+ * @value:  WRITE: what is written; REGION of BAR 2: 1: files anew, else 0. Answers: READ: what was read; ATTACH: the
+ *	    serial of this run of the controller
  *
  * With SLOT_DIRECT the answers have more: ATTACH: @index: SLOT_DIRECT; REGION of a pair: @offset, @len: the part of the
  * file, @value: where in that the submission queue's doorbell is, and the completion queue's in the upper half.

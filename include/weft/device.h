@@ -6,6 +6,7 @@
  *	struct weft_lender *lender;
  *	struct weft_device *dev;
  *	struct weft_segment *seg;
+ *	struct weft_window *window;
  *
  *	weft_lender_open(NULL, NULL, &lender);
  *	weft_device_borrow(lender, NULL, &dev);			the first that is free
@@ -14,8 +15,8 @@
  *	... weft/nvme.h: queue pairs, reads and writes ...
  *	weft_device_return(dev);
  *
- * Memory that devices and processes reach is in segments: memory of programs, of devices (BARs), of this host and others.
- * A place in one has an address (struct weft_address) that is valid everywhere.
+ * Memory that devices and processes reach is in segments: memory of programs, and of devices (BARs). A place in one that
+ * is exported has an address (struct weft_address), which is no other's on any host; processes of its own host import it.
  *
  * Threads: calls on a lender, its devices, segments and windows may be made by any thread. Nothing here ends the process.
  * Functions return 0 or a count, or a negative errno.
@@ -145,8 +146,9 @@ struct weft_lender_attr {
 
 /*
  * weft_lender_open - connect to a lender, or to a directory of lenders
- * @name: the path of its socket, or its host; or http:// or https:// URLs of a directory's members (etcd), with commas
- *	  between; NULL: what WEFT_LENDER says, else what WEFT_DIRECTORY does, else this user's lender, else the system's
+ * @name: the path of its socket, or HOST or HOST:PORT, reached over the OFI provider that WEFT_FABRIC names, by default
+ *	  tcp; or http:// or https:// URLs of a directory's members (etcd), with commas between; NULL: what WEFT_LENDER
+ *	  says, else what WEFT_DIRECTORY does, else this user's lender, else the system's
  * @attr: NULL: what all zeros mean
  *
  * A directory is used as a lender that has what all of its lenders have: each call finds the right one by itself. What it
