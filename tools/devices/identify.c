@@ -3,10 +3,10 @@
  * 'weft devices id-ctrl', 'id-ns', 'smart-log' and 'error-log', with the names that nvme-cli prints.
  */
 #define _GNU_SOURCE
+#include "arguments.h"
 #include "devices.h"
 #include "json_names.h"
 #include "spec.h"
-#include "weft.h"
 
 #include <err.h>
 #include <jansson.h>
@@ -100,12 +100,13 @@ int devices_id_ns(const struct devices_options *opt)
 {
 	struct weft_device_info info = devices_find(opt, opt->operands[0]);
 	json_t *root = opt->json ? json_object() : NULL;
-	uint32_t nsid = opt->operand_cnt > 1 ? (uint32_t)strtoul(opt->operands[1], NULL, 0) : 1;
+	uint32_t nsid = opt->operand_cnt > 1
+				? (uint32_t)argument_number(opt->operands[1], "namespace", 1,
+							    UINT32_MAX - 1)
+				: 1;
 	struct nvme_id_ns ns;
 	int err;
 
-	if (!nsid)
-		errx(WEFT_EXIT_USAGE, "'%s' is no number of a namespace", opt->operands[1]);
 	err = weft_nvme_identify(opt->lender, info.id, nsid, NVME_CNS_NAMESPACE, &ns);
 	if (err)
 		devices_fail(info.name, err);

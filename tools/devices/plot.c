@@ -99,7 +99,7 @@ static void put_lease(FILE *to, double y, double device_y, const struct weft_lea
 	svg_text(to, LEASE_X + 8, y + 28, "class=\"tick\"", text);
 }
 
-/* struct held - a device and its leases */
+/* struct held - a device that is drawn, and its leases */
 struct held {
 	struct weft_device_info info;
 	struct weft_lease_info leases[LEASES_MAX];
@@ -109,24 +109,25 @@ struct held {
 static struct held *ask(const struct devices_options *opt, size_t *cnt, size_t *rows)
 {
 	struct weft_device_info *infos;
-	struct held *held;
-	size_t i;
+	size_t all = devices_all(opt, &infos), i;
+	struct held *held = calloc(all + 1, sizeof(*held)), *one = held;
+	int error;
 
-	*cnt = devices_all(opt, &infos);
 	*rows = 0;
-	held = calloc(*cnt + 1, sizeof(*held));
 	if (!held)
 		devices_fail("the drawing", -ENOMEM);
-	for (i = 0; i < *cnt; i++) {
-		int error;
-
-		held[i].info = infos[i];
-		held[i].cnt = LEASES_MAX;
-		error = weft_lease_list(opt->lender, infos[i].id, held[i].leases, &held[i].cnt);
+	for (i = 0; i < all; i++) {
+		if (!devices_wanted(opt, &infos[i]))
+			continue;
+		one->info = infos[i];
+		one->cnt = LEASES_MAX;
+		error = weft_lease_list(opt->lender, infos[i].id, one->leases, &one->cnt);
 		if (error)
 			devices_fail(infos[i].name, error);
-		*rows += held[i].cnt ? held[i].cnt : 1;
+		*rows += one->cnt ? one->cnt : 1;
+		one++;
 	}
+	*cnt = (size_t)(one - held);
 	free(infos);
 	return held;
 }
