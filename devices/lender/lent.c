@@ -24,9 +24,9 @@
 /* How often a controller that nothing is asked of is looked at. */
 #define HEARTBEAT_MS 1000
 
-/* How long a controller may have another owner, which may have been killed just now. */
-#define BUSY_MS	     2000
-#define BUSY_LOOK_MS 20
+/* How long a lender that begins waits for its controllers. */
+#define FIRST_MS      10000
+#define FIRST_LOOK_MS 20
 
 uint64_t lent_now_ms(void)
 {
@@ -209,14 +209,23 @@ static int take(const char *slot, uint64_t node, struct lent_controller *c)
 	return err;
 }
 
-/* A lender that was killed just now may still be the owner. */
+/* A lender that was killed just now may still be the owner; a controller that was started just now may not listen yet. */
+static bool may_come(int err)
+{
+	return err == -EBUSY || err == -ENOENT || err == -ECONNREFUSED;
+}
+
 static int take_first(const char *slot, uint64_t node, struct lent_controller *c)
 {
-	uint64_t end = lent_now_ms() + BUSY_MS;
-	int err;
+	uint64_t end = lent_now_ms() + FIRST_MS;
+	int err = take(slot, node, c);
 
-	while ((err = take(slot, node, c)) == -EBUSY && lent_now_ms() < end)
-		nanosleep(&(struct timespec){ .tv_nsec = BUSY_LOOK_MS * 1000000 }, NULL);
+	if (may_come(err))
+		lender_log("the controller at %s is waited for: %s", slot, strerror(-err));
+	while (may_come(err) && lent_now_ms() < end) {
+		nanosleep(&(struct timespec){ .tv_nsec = FIRST_LOOK_MS * 1000000 }, NULL);
+		err = take(slot, node, c);
+	}
 	return err;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""tool_test.py BUILD CASE - 'weft devices' does what its manual says
+"""tool_test.py BUILD CASE - 'weft lend' and 'weft devices' do what their manuals say
 
 CASE is one of the functions below.
 """
@@ -53,6 +53,23 @@ def namespace_is_a_number(build):
                         f'{text}: {done.returncode}: {done.stderr}')
 
 
+def lender_waits_for_its_controllers(build):
+    """One that begins with its controllers has them, though they listen later."""
+    with stand.Stand(build, lends=False) as s:
+        slot = s.folder / 'late'
+        s.slots.append(slot)
+        lender = stand.Process('early', [s.build / 'tools' / 'weft', 'lend', f'--socket={s.socket}',
+                                         f'--state={s.state}', *s.slots], s.folder, stand.library_env(s.build))
+        try:
+            stand.wait_until('the lender waits', lambda: 'is waited for' in lender.text())
+            s.controllers.append(s.run_controller(stand.Controller(), slot))
+            lender.wait_ready()
+            stand.check(len(s.weft_devices('list')['devices']) == 2, 'a controller is not lent')
+        finally:
+            wrong = lender.end()
+        stand.check(not wrong, wrong)
+
+
 if __name__ == '__main__':
-    sys.exit(stand.run_case((drawing_has_what_is_listed, namespace_is_a_number),
+    sys.exit(stand.run_case((drawing_has_what_is_listed, namespace_is_a_number, lender_waits_for_its_controllers),
                             *sys.argv[1:]))
