@@ -7,8 +7,10 @@
  */
 #define _GNU_SOURCE
 #include "nvme.h"
+#include "bridge.h"
 #include "bridged.h"
 #include "remote.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -154,6 +156,38 @@ static int open_local(struct weft_nvme *qp, uint32_t flags)
 	return err ? err : open_pair(qp);
 }
 
+/* Of a device of another host: the lender says where the controller serves the pair. */
+static int open_far(struct weft_nvme *qp, uint32_t flags)
+{
+	union {
+		struct remote_place remote;
+		struct bridge_place bridge;
+	} place;
+	struct request request = {
+		.msg = { .kind = LEASE_QUEUES, .count = qp->depth },
+		.data = &place,
+		.data_room = sizeof(place),
+	};
+	int err = device_ask(qp->dev, &request);
+
+	if (err)
+		return err;
+	qp->qid = (uint16_t)request.msg.index;
+	if (bridge_is_place(&place, request.msg.data_len))
+		return bridge_open(qp, &place.bridge);
+	if (request.msg.data_len != sizeof(place.remote))
+		return -ENOPROTOOPT;
+	return remote_open(qp, &place.remote, flags);
+}
+
+static bool is_valid(const struct weft_nvme_attr *attr)
+{
+	const uint32_t near = WEFT_NVME_NEAR_DEVICE | WEFT_NVME_NEAR_BORROWER;
+
+	return attr->size >= sizeof(*attr) && attr->depth <= 65535 &&
+	       !(attr->flags & ~(WEFT_NVME_BLOCKING | near)) && (attr->flags & near) != near;
+}
+
 int weft_nvme_open(struct weft_device *dev, const struct weft_nvme_attr *attr,
 		   struct weft_nvme **out)
 {
@@ -163,10 +197,7 @@ int weft_nvme_open(struct weft_device *dev, const struct weft_nvme_attr *attr,
 
 	if (!attr)
 		attr = &none;
-	if (attr->size < sizeof(*attr) || attr->depth > 65535 ||
-	    attr->flags &
-		    ~(WEFT_NVME_BLOCKING | WEFT_NVME_NEAR_DEVICE | WEFT_NVME_NEAR_BORROWER) ||
-	    (attr->flags & WEFT_NVME_NEAR_DEVICE && attr->flags & WEFT_NVME_NEAR_BORROWER))
+	if (!is_valid(attr))
 		return -EINVAL;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
@@ -185,7 +216,7 @@ int weft_nvme_open(struct weft_device *dev, const struct weft_nvme_attr *attr,
 		err = qp->vector < 0 ? -errno : 0;
 	}
 	if (!err)
-		err = dev->lender->remote ? remote_open(qp, attr->flags)
+		err = dev->lender->remote ? open_far(qp, attr->flags)
 					  : open_local(qp, attr->flags);
 	if (err) {
 		weft_nvme_close(qp);

@@ -2,8 +2,6 @@
 /* Opening and closing queue pairs of other hosts' devices; remote.h has the contract. */
 #define _GNU_SOURCE
 #include "remote_pair.h"
-#include "bridged.h"
-#include "bridge.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -34,31 +32,6 @@ static bool is_sound(const struct remote_place *place)
 	       place->inline_max <= place->message_max - sizeof(struct remote_head) -
 					    sizeof(struct nvme_sqe) &&
 	       memchr(place->provider, 0, sizeof(place->provider));
-}
-
-/* @bridged: out: it leads to memory that both hosts have */
-static int ask_place(struct weft_nvme *qp, bool *bridged)
-{
-	struct remote_pair *r = qp->remote;
-	struct request request = {
-		.msg = { .kind = LEASE_QUEUES, .count = qp->depth },
-		.data = &r->place,
-		.data_room = sizeof(r->place),
-	};
-	int err = device_ask(qp->dev, &request);
-
-	if (err)
-		return err;
-	qp->qid = (uint16_t)request.msg.index;
-	if (bridge_is_place(&r->place, request.msg.data_len)) {
-		*bridged = true;
-		return 0;
-	}
-	if (request.msg.data_len != sizeof(r->place) || !is_sound(&r->place))
-		return -ENOPROTOOPT;
-	if (r->place.depth < qp->depth)
-		return -ENOSPC;
-	return 0;
 }
 
 /* Of the provider that the controller has, at the address of ours by which the lender is reached. */
@@ -159,16 +132,6 @@ static int connect_pair(struct weft_nvme *qp)
 	return err;
 }
 
-/* No endpoint is needed: the pair goes on as one over a bridge. */
-static int open_bridge(struct weft_nvme *qp)
-{
-	struct bridge_place place;
-
-	memcpy(&place, &qp->remote->place, sizeof(place));
-	remote_close(qp);
-	return bridge_open(qp, &place);
-}
-
 /* What one sleeps on: the provider alone says nothing when the wire is cut, or the controller has vanished. */
 static int open_sleep(struct weft_nvme *qp)
 {
@@ -184,33 +147,34 @@ static int open_sleep(struct weft_nvme *qp)
 	return 0;
 }
 
-int remote_open(struct weft_nvme *qp, uint32_t flags)
+int remote_open(struct weft_nvme *qp, const struct remote_place *place, uint32_t flags)
 {
-	bool bridged = false, near = flags & WEFT_NVME_NEAR_BORROWER;
-	struct remote_pair *r = calloc(1, sizeof(*r));
+	struct remote_pair *r;
 	uint32_t i;
 	int err;
 
+	if (!is_sound(place))
+		return -ENOPROTOOPT;
+	if (place->depth < qp->depth)
+		return -ENOSPC;
+	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
 	qp->remote = r;
+	r->place = *place;
 	pthread_mutex_init(&r->lock, NULL);
 	r->port.wait_fd = r->sleep_fd = -1;
 	r->ended = calloc(qp->depth, sizeof(*r->ended));
 	if (!r->ended)
 		return -ENOMEM;
-	err = ask_place(qp, &bridged);
-	if (!err && bridged)
-		return open_bridge(qp);
-	if (!err)
-		err = open_port(qp);
+	err = open_port(qp);
 	if (!err && qp->blocking)
 		err = open_sleep(qp);
 	if (err)
 		return err;
 	qp->entries = qp->depth + 1;
 	r->receive_cnt = qp->depth + 2 < RECEIVES_MAX ? qp->depth + 2 : RECEIVES_MAX;
-	err = open_memory(qp, near);
+	err = open_memory(qp, flags & WEFT_NVME_NEAR_BORROWER);
 	for (i = 0; !err && i < r->receive_cnt; i++)
 		err = pair_listen(r, i);
 	for (i = 0; i < SENDS; i++)

@@ -11,14 +11,16 @@
 #include "spec.h"
 
 struct remote_pair;
+struct remote_place;
 struct weft_nvme;
 
 /*
  * remote_open - open what the queue pair of a remote device needs; its commands are there
+ * @place: where the controller serves it, as the lender says
  * @flags: WEFT_NVME_*
  * Returns 0 or a negative errno, as weft_nvme_open(), and -EOPNOTSUPP: the provider or the controller can't do that.
  */
-int remote_open(struct weft_nvme *qp, uint32_t flags);
+int remote_open(struct weft_nvme *qp, const struct remote_place *place, uint32_t flags);
 
 /* remote_end - nothing comes any more, and memory of the program is no longer accessed */
 void remote_end(struct weft_nvme *qp);
