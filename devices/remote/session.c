@@ -154,17 +154,13 @@ static int make_keys(struct remote_place *place)
 		       : 0;
 }
 
-int session_create(struct nvmed *c, const struct port *port, uint32_t lease, uint16_t qid,
-		   uint32_t depth, struct session **out)
+/* A session that has nothing open. */
+static struct session *create(struct nvmed *c, uint32_t lease, uint16_t qid, uint32_t depth)
 {
-	struct session *s;
-	int err = remote_refusal(c, lease, qid, depth, REMOTE_DEPTH_MAX);
+	struct session *s = calloc(1, sizeof(*s));
 
-	if (err)
-		return err;
-	s = calloc(1, sizeof(*s));
 	if (!s)
-		return -ENOMEM;
+		return NULL;
 	*s = (struct session){
 		.c = c,
 		.port = { .wait_fd = -1 },
@@ -180,6 +176,20 @@ int session_create(struct nvmed *c, const struct port *port, uint32_t lease, uin
 	};
 	s->entries = s->work_cnt + 1;
 	lay_out(s);
+	return s;
+}
+
+int session_create(struct nvmed *c, const struct port *port, uint32_t lease, uint16_t qid,
+		   uint32_t depth, struct session **out)
+{
+	struct session *s;
+	int err = remote_refusal(c, lease, qid, depth, REMOTE_DEPTH_MAX);
+
+	if (err)
+		return err;
+	s = create(c, lease, qid, depth);
+	if (!s)
+		return -ENOMEM;
 	err = open_tables(s);
 	if (!err)
 		err = make_keys(&s->place);

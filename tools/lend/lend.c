@@ -83,35 +83,33 @@ static void make_folder_of(const char *path)
 	mkdir(dirname(folder), 0755);
 }
 
-int weft_lend(int argc, char **argv)
+static void parse(struct lend_options *opt, int argc, char **argv)
 {
-	static char own_socket[4096], own_state[4096];
-	struct lend_options opt = { .mode = 0600 };
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
 		switch (c) {
 		case OPT_SOCKET:
-			opt.socket = optarg;
+			opt->socket = optarg;
 			break;
 		case OPT_STATE:
-			opt.state = optarg;
+			opt->state = optarg;
 			break;
 		case OPT_MODE:
-			opt.mode = argument_mode(optarg);
+			opt->mode = argument_mode(optarg);
 			break;
 		case OPT_FABRIC:
-			opt.door = true;
-			opt.provider = optarg;
+			opt->door = true;
+			opt->provider = optarg;
 			break;
 		case OPT_ADDRESS:
-			opt.address = optarg;
+			opt->address = optarg;
 			break;
 		case OPT_PORT:
-			opt.service = optarg;
+			opt->service = optarg;
 			break;
 		case OPT_DIRECTORY:
-			opt.directory = optarg;
+			opt->directory = optarg;
 			break;
 		case 'h':
 			usage();
@@ -122,20 +120,35 @@ int weft_lend(int argc, char **argv)
 	}
 	if (optind == argc)
 		errx(WEFT_EXIT_USAGE, "needs a SLOT: the socket of a controller");
-	if ((opt.address || opt.service) && !opt.door)
+	if ((opt->address || opt->service) && !opt->door)
 		errx(WEFT_EXIT_USAGE, "--address and --port are of --fabric");
-	if (!opt.socket) {
+	opt->slots = (const char *const *)argv + optind;
+	opt->slot_cnt = (uint32_t)(argc - optind);
+}
+
+/* Where nobody has said */
+static void take_own_places(struct lend_options *opt)
+{
+	static char own_socket[4096], own_state[4096];
+
+	if (!opt->socket) {
 		if (lease_own_socket(own_socket, sizeof(own_socket)))
 			errx(EXIT_FAILURE, "XDG_RUNTIME_DIR is not set: name a --socket");
 		make_folder_of(own_socket);
-		opt.socket = own_socket;
+		opt->socket = own_socket;
 	}
-	if (!opt.state) {
+	if (!opt->state) {
 		if (lease_own_state(own_state, sizeof(own_state)))
 			errx(EXIT_FAILURE, "HOME is not set: name a --state");
-		opt.state = own_state;
+		opt->state = own_state;
 	}
-	opt.slots = (const char *const *)argv + optind;
-	opt.slot_cnt = (uint32_t)(argc - optind);
+}
+
+int weft_lend(int argc, char **argv)
+{
+	struct lend_options opt = { .mode = 0600 };
+
+	parse(&opt, argc, argv);
+	take_own_places(&opt);
 	return lend(&opt);
 }
