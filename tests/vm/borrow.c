@@ -127,59 +127,84 @@ static void use_begin(struct use *u, const char *lender)
 	u->memory = weft_segment_mem(u->seg);
 }
 
-/* Commands over all of a job, DEPTH at a time, of sizes that go round. Returns how many, or a negative errno */
+/* struct pass - commands over all of a job, DEPTH at a time; @next: of its blocks, the first that no command has had */
+struct pass {
+	struct use *use;
+	const struct job *job;
+	enum weft_nvme_opcode opcode;
+	uint64_t next;
+	struct slot slots[DEPTH];
+	struct slot *free[DEPTH];
+	unsigned free_cnt;
+};
+
+/* Begin the next command, of @blocks at most. Returns 0 or a negative errno */
+static int pass_begin(struct pass *p, uint32_t blocks)
+{
+	struct slot *s = p->free[--p->free_cnt];
+	uint64_t left = p->job->blocks - p->next;
+	struct weft_nvme_command command = {
+		.opcode = (uint8_t)p->opcode, .nsid = NSID, .buf = s->memory, .arg = s
+	};
+	ssize_t n;
+
+	s->lba = p->job->first + p->next;
+	s->blocks = blocks < left ? blocks : (uint32_t)left;
+	p->next += s->blocks;
+	if (p->opcode == WEFT_NVME_WRITE)
+		fill(s->memory, s->lba, s->blocks, p->job->seed);
+	else
+		memset(s->memory, 0xee, (size_t)s->blocks * BLOCK);
+	command.lba = s->lba;
+	command.blocks = s->blocks;
+	n = weft_nvme_submit(p->use->qp, &command, 1);
+	return n == 1 ? 0 : (int)n;
+}
+
+/* Wait for commands to end, and verify them. Returns how many blocks they had, or a negative errno */
+static long pass_end(struct pass *p)
+{
+	struct weft_nvme_completion done[DEPTH];
+	ssize_t n = weft_nvme_wait(p->use->qp, done, DEPTH, ANSWER_MS);
+	long blocks = 0;
+
+	if (n <= 0)
+		return n ? n : -ETIMEDOUT;
+	for (ssize_t i = 0; i < n; i++) {
+		struct slot *s = done[i].arg;
+
+		if (done[i].status)
+			return done[i].status;
+		if (p->opcode == WEFT_NVME_READ)
+			verify(s->memory, s->lba, s->blocks, p->job->seed);
+		blocks += s->blocks;
+		p->free[p->free_cnt++] = s;
+	}
+	return blocks;
+}
+
+/* A pass, with sizes that go round. Returns how many commands it had, or a negative errno */
 static long pass(struct use *u, const struct job *job, enum weft_nvme_opcode opcode,
 		 const uint32_t *sizes, unsigned size_cnt)
 {
-	struct slot slots[DEPTH], *free[DEPTH];
-	unsigned free_cnt = 0, turn = 0;
-	uint64_t done_blocks = 0, next = 0;
-	long cnt = 0;
+	struct pass p = { .use = u, .job = job, .opcode = opcode };
+	uint64_t done_blocks = 0;
+	long cnt = 0, n;
 
 	for (unsigned i = 0; i < DEPTH; i++) {
-		slots[i].memory = u->memory + i * CHUNK;
-		free[free_cnt++] = &slots[i];
+		p.slots[i].memory = u->memory + i * CHUNK;
+		p.free[p.free_cnt++] = &p.slots[i];
 	}
 	while (done_blocks < job->blocks) {
-		struct weft_nvme_completion done[DEPTH];
-		ssize_t n;
-
-		while (free_cnt && next < job->blocks) {
-			struct slot *s = free[--free_cnt];
-			struct weft_nvme_command command = { .opcode = (uint8_t)opcode,
-							     .nsid = NSID,
-							     .arg = s };
-
-			s->lba = job->first + next;
-			s->blocks = sizes[turn++ % size_cnt];
-			if (s->blocks > job->blocks - next)
-				s->blocks = (uint32_t)(job->blocks - next);
-			next += s->blocks;
-			if (opcode == WEFT_NVME_WRITE)
-				fill(s->memory, s->lba, s->blocks, job->seed);
-			else
-				memset(s->memory, 0xee, (size_t)s->blocks * BLOCK);
-			command.lba = s->lba;
-			command.blocks = s->blocks;
-			command.buf = s->memory;
-			n = weft_nvme_submit(u->qp, &command, 1);
-			if (n != 1)
+		while (p.free_cnt && p.next < job->blocks) {
+			n = pass_begin(&p, sizes[cnt++ % size_cnt]);
+			if (n)
 				return n;
-			cnt++;
 		}
-		n = weft_nvme_wait(u->qp, done, DEPTH, ANSWER_MS);
-		if (n <= 0)
-			return n ? n : -ETIMEDOUT;
-		for (ssize_t i = 0; i < n; i++) {
-			struct slot *s = done[i].arg;
-
-			if (done[i].status)
-				return done[i].status;
-			if (opcode == WEFT_NVME_READ)
-				verify(s->memory, s->lba, s->blocks, job->seed);
-			done_blocks += s->blocks;
-			free[free_cnt++] = s;
-		}
+		n = pass_end(&p);
+		if (n < 0)
+			return n;
+		done_blocks += (uint64_t)n;
 	}
 	return cnt;
 }
