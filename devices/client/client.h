@@ -5,7 +5,7 @@
  * Locks: lender_lock() is of a lender's connection, and held for a request and its answer; @devices_lock, which may be
  * taken within it, of the list of its devices; a device's @lock, which may be taken within that, of its windows and queue
  * pairs.
- * Within any of them the locks of lenders.h may be taken, and within all, @path_lock of @path.
+ * Within any of them the locks of lenders.h may be taken, and within all, @path_lock of @path and @provider.
  */
 #ifndef WEFT_DEVICES_CLIENT_H
 #define WEFT_DEVICES_CLIENT_H
@@ -34,7 +34,7 @@
  * @directory: it is one, and nothing below is of use; NULL: it is a connection
  * @listed: of the directory that has opened it; NULL: the program has
  * @path:   of its socket, or its host; its directory may find another one
- * @remote: it is of another host
+ * @remote: it is of another host, and reached by @provider; "": the default one. WEFT_FABRIC comes first
  * @doors:  connections to it, if it is @remote
  * @lock:   of @held; @released is signalled when that becomes false
  * @held:   a thread is within lender_lock() and lender_unlock(), and has @fd
@@ -54,6 +54,7 @@ struct weft_lender {
 	char path[256];
 	bool remote;
 	struct doors doors;
+	char provider[WEFT_PROVIDER_MAX];
 	int fd;
 	_Atomic uint32_t seq;
 	uint64_t node;
@@ -181,13 +182,14 @@ struct request {
 
 /*
  * lender_open - as weft_lender_open(), to a lender alone
+ * @provider: by which one of another host is reached; "": the default one
  * @listed: of the directory that opens it, or NULL
  */
-int lender_open(const char *name, struct fid_eq *eq, struct listed *listed,
-		struct weft_lender **lender);
+int lender_open(const char *name, const char *provider, struct fid_eq *eq,
+		struct listed *listed, struct weft_lender **lender);
 
-/* lender_move - it is connected to at another path, or host, from now on; nothing if that is "" */
-void lender_move(struct weft_lender *lender, const char *path);
+/* lender_move - it is connected to at another path, or host and provider, from now on; nothing if the path is "" */
+void lender_move(struct weft_lender *lender, const char *path, const char *provider);
 
 /* lender_release - what has held a lender of a directory needs it no more; nothing for others */
 void lender_release(struct weft_lender *lender);

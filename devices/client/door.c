@@ -370,9 +370,10 @@ static int start(struct door *door)
 	return err;
 }
 
-int door_connect(struct doors *doors, const char *name)
+int door_connect(struct doors *doors, const char *name, const char *provider)
 {
 	struct door *door = calloc(1, sizeof(*door));
+	const char *chosen = getenv("WEFT_FABRIC");
 	int fds[2], err;
 
 	if (!door)
@@ -383,7 +384,9 @@ int door_connect(struct doors *doors, const char *name)
 	}
 	door->doors = doors;
 	door->fd = fds[1];
-	err = open_door(door, name, getenv("WEFT_FABRIC"));
+	if (!chosen)
+		chosen = *provider ? provider : NULL;
+	err = open_door(door, name, chosen);
 	if (!err)
 		err = start(door);
 	if (!err)

@@ -27,13 +27,14 @@ void doors_wait(struct doors *doors);
 
 /*
  * door_connect - connect to the lender at a host
- * @doors: counts the connection, until its thread has closed it; has to stay until then
- * @name:  HOST or HOST:PORT; the provider is that which WEFT_FABRIC names, else the default one
+ * @doors:    counts the connection, until its thread has closed it; has to stay until then
+ * @name:     HOST or HOST:PORT
+ * @provider: if WEFT_FABRIC names none; "": the default one
  * Returns a descriptor, owned, to which requests are written and from which answers are read as from one of this host
  * (packet.h); or -errno: -EHOSTUNREACH: there is no such host, or no such provider. Whether a lender is there is not known
  * yet: the connection ends when there is none.
  */
-int door_connect(struct doors *doors, const char *name);
+int door_connect(struct doors *doors, const char *name, const char *provider);
 
 /*
  * door_split - the parts of such a name

@@ -100,7 +100,7 @@ static int setup(void **state)
 		listen_with(r, i);
 	name_of(r, name, sizeof(name));
 	doors_init(&r->doors);
-	r->fd = door_connect(&r->doors, name);
+	r->fd = door_connect(&r->doors, name, "");
 	return r->fd < 0 ? -1 : 0;
 }
 
@@ -258,9 +258,9 @@ static void who_is_not_there_is_said(void **state)
 	struct doors doors;
 
 	doors_init(&doors);
-	assert_int_equal(door_connect(&doors, ""), -EINVAL);
+	assert_int_equal(door_connect(&doors, "", ""), -EINVAL);
 	setenv("WEFT_FABRIC", "no-such-provider", 1);
-	assert_int_equal(door_connect(&doors, "127.0.0.1"), -EHOSTUNREACH);
+	assert_int_equal(door_connect(&doors, "127.0.0.1", ""), -EHOSTUNREACH);
 	unsetenv("WEFT_FABRIC");
 	doors_wait(&doors);
 }

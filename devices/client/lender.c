@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -110,6 +111,7 @@ int lender_take_info(const struct request *request, struct weft_device_info *inf
 	info->name[sizeof(info->name) - 1] = 0;
 	info->model[sizeof(info->model) - 1] = 0;
 	info->serial[sizeof(info->serial) - 1] = 0;
+	info->provider[sizeof(info->provider) - 1] = 0;
 	return 0;
 }
 
@@ -185,20 +187,23 @@ int lender_ask(struct weft_lender *lender, struct request *request)
 
 int lender_connect(struct weft_lender *lender)
 {
-	char path[sizeof(lender->path)];
+	char path[sizeof(lender->path)], provider[sizeof(lender->provider)];
 
 	pthread_mutex_lock(&lender->path_lock);
 	strcpy(path, lender->path);
+	strcpy(provider, lender->provider);
 	pthread_mutex_unlock(&lender->path_lock);
-	return lender->remote ? door_connect(&lender->doors, path) : packet_connect(path);
+	return lender->remote ? door_connect(&lender->doors, path, provider)
+			      : packet_connect(path);
 }
 
-void lender_move(struct weft_lender *lender, const char *path)
+void lender_move(struct weft_lender *lender, const char *path, const char *provider)
 {
 	if (!*path || strlen(path) >= sizeof(lender->path))
 		return;
 	pthread_mutex_lock(&lender->path_lock);
 	strcpy(lender->path, path);
+	snprintf(lender->provider, sizeof(lender->provider), "%s", provider);
 	pthread_mutex_unlock(&lender->path_lock);
 }
 
@@ -275,14 +280,15 @@ static void destroy(struct weft_lender *lender)
 	free(lender);
 }
 
-int lender_open(const char *name, struct fid_eq *eq, struct listed *listed,
-		struct weft_lender **out)
+int lender_open(const char *name, const char *provider, struct fid_eq *eq,
+		struct listed *listed, struct weft_lender **out)
 {
 	struct weft_lender *lender = create(eq, listed);
 	int err;
 
 	if (!lender)
 		return -ENOMEM;
+	snprintf(lender->provider, sizeof(lender->provider), "%s", provider);
 	err = find_path(name, lender->path, sizeof(lender->path));
 	lender->remote = !err && !strchr(lender->path, '/');
 	if (!err) {
@@ -318,7 +324,7 @@ int weft_lender_open(const char *name, const struct weft_lender_attr *attr,
 	struct fid_eq *eq = attr && attr->size >= sizeof(*attr) ? attr->eq : NULL;
 	const char *urls = directory_urls(name);
 
-	return urls ? open_directory(urls, eq, out) : lender_open(name, eq, NULL, out);
+	return urls ? open_directory(urls, eq, out) : lender_open(name, "", eq, NULL, out);
 }
 
 static int close_directory(struct weft_lender *lender)

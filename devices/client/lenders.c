@@ -182,7 +182,8 @@ static void on_lender(void *arg, const struct directory_lender *entry)
 	free(was.devices);
 	/* One that was started again elsewhere is found there by who has a lease of it. */
 	if (l->lender)
-		lender_move(l->lender, l->lender->remote ? entry->address : entry->socket);
+		lender_move(l->lender, l->lender->remote ? entry->address : entry->socket,
+			    entry->provider);
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -329,15 +330,16 @@ ssize_t directory_devices(struct directory *d, struct weft_device_info **out)
 }
 
 /* Open a lender, and see that it is the one that was meant: its socket may be another one's by now. */
-static int open_place(struct listed *l, uint64_t node, const char *place,
+static int open_place(struct listed *l, const struct directory_lender *entry, const char *place,
 		      struct weft_lender **out)
 {
 	struct weft_lender *lender;
-	int err = place ? lender_open(place, l->directory->eq, l, &lender) : -EHOSTUNREACH;
+	int err = place ? lender_open(place, entry->provider, l->directory->eq, l, &lender)
+			: -EHOSTUNREACH;
 
 	if (err)
 		return err == -ECONNREFUSED ? -ETIMEDOUT : err;
-	if (lender->node != node) {
+	if (lender->node != entry->node) {
 		weft_lender_close(lender);
 		return -ETIMEDOUT;
 	}
@@ -361,9 +363,9 @@ static int open_listed(struct listed *l)
 	pthread_mutex_unlock(&d->lock);
 	if (!lender) {
 		place = place_of(d, &entry, &other);
-		err = open_place(l, entry.node, place, &lender);
+		err = open_place(l, &entry, place, &lender);
 		if (err && other)
-			err = open_place(l, entry.node, other, &lender);
+			err = open_place(l, &entry, other, &lender);
 		pthread_mutex_lock(&d->lock);
 		if (!err)
 			l->lender = lender;

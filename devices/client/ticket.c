@@ -113,7 +113,7 @@ int weft_lender_open_ticket(const char *name, const char *ticket,
 
 	if (device_ticket(ticket, &lease, &place))
 		return -EBADMSG;
-	if (place && !is_named(name) && !lender_open(place, eq, NULL, &lender)) {
+	if (place && !is_named(name) && !lender_open(place, "", eq, NULL, &lender)) {
 		if (has_device(lender, &lease)) {
 			*out = lender;
 			return 0;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <weft/device.h>
 
-#define DIRECTORY_VERSION     1u
+#define DIRECTORY_VERSION     2u
 #define DIRECTORY_DEVICES_MAX 1024u
 
 /*
@@ -21,6 +21,7 @@
  * @host:    a text that is the same for all processes of a host until it is booted again: @socket is of this host
  * @socket:  path of its socket, or ""
  * @address: where borrowers of other hosts reach it, HOST:PORT, or ""
+ * @provider: of OFI, by which they do; "": the one that is taken where nobody says
  * @devices: @device_cnt of them
  */
 struct directory_lender {
@@ -28,6 +29,7 @@ struct directory_lender {
 	char host[40];
 	char socket[108];
 	char address[128];
+	char provider[WEFT_PROVIDER_MAX];
 	struct weft_device_info *devices;
 	uint32_t device_cnt;
 };

@@ -78,9 +78,9 @@ int entry_encode(const struct directory_lender *lender, char **value)
 			err = -EILSEQ;
 	snprintf(node, sizeof(node), "%016" PRIx64, lender->node);
 	/* Takes the array, also when it fails. */
-	root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o}", "version", VERSION, "node", node,
-			 "host", lender->host, "socket", lender->socket, "address",
-			 lender->address, "devices", devices);
+	root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:o}", "version", VERSION, "node",
+			 node, "host", lender->host, "socket", lender->socket, "address",
+			 lender->address, "provider", lender->provider, "devices", devices);
 	if (!root && !err)
 		err = -EILSEQ;
 	if (!err) {
@@ -122,13 +122,21 @@ static bool get_name(const json_t *object, const char *name, char *to, size_t ro
 	return true;
 }
 
+/* A lender of an earlier version does not say. */
+static bool get_provider(const json_t *object, char *to, size_t room)
+{
+	*to = 0;
+	return !json_object_get(object, "provider") || get_name(object, "provider", to, room);
+}
+
 /* A socket has a path, an address has none: which is which is seen by that. */
 static bool get_places(const json_t *object, struct directory_lender *lender)
 {
 	return get_text(object, "socket", lender->socket, sizeof(lender->socket)) &&
 	       (!*lender->socket || *lender->socket == '/') &&
 	       get_name(object, "address", lender->address, sizeof(lender->address)) &&
-	       !strchr(lender->address, '/');
+	       !strchr(lender->address, '/') &&
+	       get_provider(object, lender->provider, sizeof(lender->provider));
 }
 
 static bool get_u64(const json_t *object, const char *name, uint64_t *value)
@@ -169,11 +177,14 @@ static bool is_known(const json_t *object)
 	return text && !strcmp(text, "nvme");
 }
 
-static bool decode_device(const json_t *object, uint64_t node, struct weft_device_info *info)
+static bool decode_device(const json_t *object, const struct directory_lender *lender,
+			  struct weft_device_info *info)
 {
 	const char *id = json_string_value(json_object_get(object, "id"));
 
-	*info = (struct weft_device_info){ .node = node, .device_class = WEFT_CLASS_NVME };
+	*info = (struct weft_device_info){ .node = lender->node,
+					   .device_class = WEFT_CLASS_NVME };
+	strcpy(info->provider, lender->provider);
 	return !read_id(id, &info->id) && info->id &&
 	       get_name(object, "name", info->name, sizeof(info->name)) && *info->name &&
 	       get_name(object, "model", info->model, sizeof(info->model)) &&
@@ -201,7 +212,7 @@ static int decode_devices(const json_t *array, struct directory_lender *lender)
 
 		if (!is_known(object))
 			continue;
-		if (!decode_device(object, lender->node, &lender->devices[lender->device_cnt]))
+		if (!decode_device(object, lender, &lender->devices[lender->device_cnt]))
 			return -EPROTO;
 		lender->device_cnt++;
 	}

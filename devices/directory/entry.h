@@ -4,7 +4,8 @@
  * anything there. Pure: any thread.
  *
  *	/weft/lenders/4a0e6a8b13c7d3f0
- *	{"version": 1, "node": "4a0e6a8b13c7d3f0", "host": "0b5b...", "socket": "/run/weft/lender", "address": "",
+ *	{"version": 1, "node": "4a0e6a8b13c7d3f0", "host": "0b5b...", "socket": "/run/weft/lender",
+ *	 "address": "a.site:7471", "provider": "tcp",
  *	 "devices": [{"id": "9b1c...", "name": "nvme-4a0e6a8b-X1", "class": "nvme", "state": "free", "vendor": 6966, ...}]}
  */
 #ifndef WEFT_DEVICES_DIRECTORY_ENTRY_H

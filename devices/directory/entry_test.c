@@ -25,6 +25,7 @@ static struct weft_device_info device(uint64_t id, const char *name, uint32_t st
 		.node = NODE,
 		.model = "a model \"of\" some \\ kind",
 		.serial = "X1",
+		.provider = "verbs;ofi_rxm",
 		.device_class = WEFT_CLASS_NVME,
 		.state = state,
 		.vendor = 0x1b36,
@@ -46,6 +47,7 @@ static struct directory_lender lender(struct weft_device_info *devices, uint32_t
 		.host = "0b5b1e4c-7f5b-4b43-8a4e-0d1f8a1f7e55",
 		.socket = "/run/user/1000/weft/gerät",
 		.address = "[fe80::1]:4711",
+		.provider = "verbs;ofi_rxm",
 		.devices = devices,
 		.device_cnt = cnt,
 	};
@@ -89,6 +91,7 @@ static void what_is_registered_comes_back(void **state)
 	assert_string_equal(back.host, from.host);
 	assert_string_equal(back.socket, from.socket);
 	assert_string_equal(back.address, from.address);
+	assert_string_equal(back.provider, from.provider);
 	assert_int_equal(back.device_cnt, 4);
 	assert_memory_equal(back.devices, devices, sizeof(devices));
 	entry_fini(&back);

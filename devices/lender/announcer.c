@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "announcer.h"
+#include "door.h"
 #include "load.h"
 #include "log.h"
 #include "message.h"
@@ -77,6 +78,7 @@ static int describe_door(struct announcer *a, const struct lend_options *opt)
 		gethostname(name, sizeof(name) - 1);
 		host = name;
 	}
+	snprintf(a->now.provider, sizeof(a->now.provider), "%s", door_provider(a->lender->door));
 	is_v6 = strchr(host, ':');
 	return (size_t)snprintf(a->now.address, room, is_v6 ? "[%s]:%s" : "%s:%s", host, port) <
 			       room

@@ -389,6 +389,11 @@ int door_open(struct lender *lender, const char *provider, const char *address,
 	return err;
 }
 
+const char *door_provider(const struct door *door)
+{
+	return port_provider(&door->port);
+}
+
 void door_tell(struct door *door, uint32_t kind, uint64_t device, uint32_t lease)
 {
 	uint64_t one = 1;

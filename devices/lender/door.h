@@ -21,6 +21,9 @@ struct lender;
 int door_open(struct lender *lender, const char *provider, const char *address,
 	      const char *service, struct door **door);
 
+/* door_provider - the name of its provider, for as long as it is open */
+const char *door_provider(const struct door *door);
+
 /* door_tell - tell the borrowers that watch of an event: enum weft_event_kind. Any thread */
 void door_tell(struct door *door, uint32_t kind, uint64_t device, uint32_t lease);
 

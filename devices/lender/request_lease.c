@@ -4,9 +4,11 @@
  */
 #define _GNU_SOURCE
 #include "request.h"
+#include "door.h"
 #include "log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +69,9 @@ static void answer_info(struct session *s, struct lent *lent)
 	struct weft_device_info info;
 
 	lent_info(lent, &info);
+	if (s->lender->door)
+		snprintf(info.provider, sizeof(info.provider), "%s",
+			 door_provider(s->lender->door));
 	memcpy(s->data, &info, sizeof(info));
 	s->msg.data_len = sizeof(info);
 	s->msg.device = info.id;

@@ -31,6 +31,7 @@ extern "C" {
 #endif
 
 #define WEFT_DEVICE_NAME_MAX 64 /* with the zero byte */
+#define WEFT_PROVIDER_MAX    32 /* likewise */
 #define WEFT_LEASE_MS_MAX    86400000u
 
 struct weft_lender;
@@ -75,6 +76,7 @@ enum weft_device_state {
  * @node:      the lender's host
  * @name:      to print and to ask for: class, node and serial
  * @model, @serial: as the device says
+ * @provider:  of OFI, over which borrowers of other hosts reach its lender; "": there is no way for them
  * @device_class: enum weft_device_class; @state: enum weft_device_state; @vendor: a number of PCI's
  * @leases:    that run
  * @blocks, @block_size: of an NVMe's first namespace
@@ -87,6 +89,7 @@ struct weft_device_info {
 	char name[WEFT_DEVICE_NAME_MAX];
 	char model[48];
 	char serial[24];
+	char provider[WEFT_PROVIDER_MAX];
 	uint32_t device_class;
 	uint32_t state;
 	uint32_t vendor;

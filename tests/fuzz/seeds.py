@@ -28,7 +28,7 @@ def directory():
     device = {'id': '1122334455667788', 'name': 'nvme-11223344-A', 'class': 'nvme', 'state': 'free', 'vendor': 6966,
               'model': 'm', 'serial': 's', 'blocks': 1024, 'block_size': 512, 'leases': 0, 'queue_pairs': 8,
               'queue_pairs_free': 8}
-    entry = json.dumps({'version': 1, 'node': '1122334455667788', 'host': 'h', 'socket': '/run/weft', 'address': 'a:1',
+    entry = json.dumps({'version': 1, 'node': '1122334455667788', 'host': 'h', 'socket': '/run/weft', 'address': 'a:1', 'provider': 'tcp',
                         'devices': [device]})
     kv = {'key': encoded('/weft/lenders/1122334455667788'), 'value': encoded(entry), 'lease': '7', 'mod_revision': '3'}
     header = {'cluster_id': '1', 'member_id': '2', 'revision': '3', 'raft_term': '4'}

@@ -105,14 +105,15 @@ static json_t *device_json(const struct weft_device_info *info)
 
 	snprintf(id, sizeof(id), "%016" PRIx64, info->id);
 	snprintf(node, sizeof(node), "%016" PRIx64, info->node);
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}",
-			 "id", id, "node", node, "name", info->name, "class",
-			 class_name(info->device_class), "state", devices_state(info->state),
-			 "model", json_name(info->model), "serial", json_name(info->serial),
-			 "vendor", (json_int_t)info->vendor, "blocks", (json_int_t)info->blocks,
-			 "block_size", (json_int_t)info->block_size, "leases",
-			 (json_int_t)info->leases, "queue_pairs", (json_int_t)info->queue_pairs,
-			 "queue_pairs_free", (json_int_t)info->queue_pairs_free);
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "id",
+		id, "node", node, "name", info->name, "class", class_name(info->device_class),
+		"state", devices_state(info->state), "model", json_name(info->model), "serial",
+		json_name(info->serial), "provider", json_name(info->provider), "vendor",
+		(json_int_t)info->vendor, "blocks", (json_int_t)info->blocks, "block_size",
+		(json_int_t)info->block_size, "leases", (json_int_t)info->leases, "queue_pairs",
+		(json_int_t)info->queue_pairs, "queue_pairs_free",
+		(json_int_t)info->queue_pairs_free);
 }
 
 static int print_json(const char *name, json_t *array)
@@ -131,8 +132,8 @@ int devices_list(const struct devices_options *opt)
 	json_t *array = opt->json ? json_array() : NULL;
 
 	if (!opt->json)
-		printf("%-36s %-6s %-10s %8s %6s %7s  %s\n", "NAME", "CLASS", "STATE", "SIZE",
-		       "LEASES", "QUEUES", "MODEL");
+		printf("%-36s %-6s %-10s %8s %6s %7s  %-8s %s\n", "NAME", "CLASS", "STATE",
+		       "SIZE", "LEASES", "QUEUES", "REMOTE", "MODEL");
 	for (i = 0; i < cnt; i++) {
 		const struct weft_device_info *info = &infos[i];
 		char size[16];
@@ -144,10 +145,10 @@ int devices_list(const struct devices_options *opt)
 			continue;
 		}
 		size_text(info->blocks * info->block_size, size);
-		printf("%-36s %-6s %-10s %8s %6u %3u/%-3u  %s\n", info->name,
+		printf("%-36s %-6s %-10s %8s %6u %3u/%-3u  %-8s %s\n", info->name,
 		       class_name(info->device_class), devices_state(info->state), size,
 		       info->leases, info->queue_pairs - info->queue_pairs_free,
-		       info->queue_pairs, info->model);
+		       info->queue_pairs, *info->provider ? info->provider : "-", info->model);
 	}
 	free(infos);
 	return opt->json ? print_json("devices", array) : EXIT_SUCCESS;

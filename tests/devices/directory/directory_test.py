@@ -5,6 +5,7 @@
 CASE is one of the functions below. Each starts the members and lenders that it needs. Bounds are those that docs/devices.md
 names, and some seconds for a machine that is busy.
 """
+import base64
 import concurrent.futures
 import json
 import shutil
@@ -285,6 +286,7 @@ def door(build):
     """A lender whose socket can't be reached has an address, and one that has begun again another one."""
     with Site(build, members=1, lenders=1, door=True) as site:
         site.wait_devices(1)
+        provider_is(site, 'tcp')
         (site.folder / 'lender0').unlink()
         borrower = site.borrower()
         check(borrower.ask('borrow - 24000')[0] == '0', f'a device is borrowed: {borrower.text()}')
@@ -295,6 +297,35 @@ def door(build):
         reads_on(borrower)
         events = Events(borrower)
         events.wait(LENDER_BACK, 2 * SLACK_S)
+        check(borrower.ask('return') == ['0'], 'it is returned')
+
+
+def provider_is(site, provider):
+    """The directory, and whoever lists devices, knows by which provider a lender is reached from elsewhere."""
+    prefix = {'key': encoded('/weft/lenders/'), 'range_end': encoded('/weft/lenders0')}
+    value = site.ask_member(0, 'kv/range', prefix)['kvs'][0]['value']
+    check(json.loads(base64.b64decode(value))['provider'] == provider, f'registered: {base64.b64decode(value)}')
+    for env in {}, {'WEFT_DIRECTORY': '', 'WEFT_LENDER': f'{site.folder}/lender0'}:
+        status, out, errors, _ = site.weft_devices('--json', env=env)
+        check(status == 0 and json.loads(out)['devices'][0]['provider'] == provider, f'listed: {out}{errors}')
+        status, out, errors, _ = site.weft_devices(env=env)
+        head, line = out.splitlines()
+        check(line[head.index('REMOTE'):].split()[0] == (provider or '-'), f'listed: {out}{errors}')
+
+
+def providers(build):
+    """A lender without a door has no provider; one of another provider than the default one is reached over that, which
+    nobody has to be told."""
+    with Site(build, members=1, lenders=1) as site:
+        site.wait_devices(1)
+        provider_is(site, '')
+    with Site(build, members=1, lenders=1, door='link') as site:
+        site.wait_devices(1)
+        provider_is(site, 'link')
+        (site.folder / 'lender0').unlink()
+        borrower = site.borrower()
+        check(borrower.ask('borrow - 60000')[0] == '0', f'a device is borrowed: {borrower.text()}')
+        reads_on(borrower)
         check(borrower.ask('return') == ['0'], 'it is returned')
 
 
@@ -419,7 +450,7 @@ def absent(build):
             check('libcurl' not in needs, f'{path.name} needs {needs}')
 
 
-CASES = (members, registrations, tickets, door, stopped, tls, mutual, absent)
+CASES = (members, registrations, tickets, door, providers, stopped, tls, mutual, absent)
 
 
 def main(build, name):

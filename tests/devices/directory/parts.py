@@ -99,7 +99,7 @@ class Certificates:
 
 class Site:
     """Members of etcd, lenders and programs, from 'with' to its end. With @mutual everybody has a certificate, and shows
-    it."""
+    it; with @door lenders have one, of the provider that it names, if it does."""
 
     def __init__(self, build, members=3, lenders=2, options=(), door=False, mutual=False):
         self.build = pathlib.Path(build).resolve()
@@ -186,7 +186,8 @@ class Site:
         self.controllers[i].line()
 
     def start_lender(self, i, socket=None, env=None):
-        door = ['--fabric', '--address=127.0.0.1', f'--port={free_ports(1)[0]}'] if self.door else []
+        fabric = f'--fabric={self.door}' if isinstance(self.door, str) else '--fabric'
+        door = [fabric, '--address=127.0.0.1', f'--port={free_ports(1)[0]}'] if self.door else []
         self.lenders[i:i + 1] = [Talker(
             f'lender{i}', [self.build / 'tools/weft', 'lend', f'--socket={socket or f"lender{i}"}',
                            f'--state={self.folder}/state{i}', f'--directory={self.urls}', *door,
