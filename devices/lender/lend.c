@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "lend.h"
 #include "announcer.h"
+#include "connections.h"
 #include "door.h"
 #include "exports.h"
 #include "journal.h"
@@ -32,10 +33,14 @@
 
 #define SESSION_STACK (512u << 10)
 
-/* struct connection - what a session's thread begins with */
+/* Connections that a user may have, where there are descriptors for so many: each is a thread. */
+#define OF_A_USER_MAX 2048u
+
+/* struct connection - what a session's thread begins with; @uid: whose it is */
 struct connection {
 	struct lender *lender;
 	int fd;
+	uid_t uid;
 };
 
 static void *serve(void *arg)
@@ -44,6 +49,7 @@ static void *serve(void *arg)
 
 	free(arg);
 	session_serve(connection.lender, connection.fd);
+	connections_end(connection.lender->connections, connection.uid);
 	return NULL;
 }
 
@@ -51,6 +57,7 @@ static void accept_one(struct lender *lender, int listener, const pthread_attr_t
 {
 	struct connection *connection;
 	pthread_t thread;
+	uid_t uid;
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0) {
@@ -60,14 +67,23 @@ static void accept_one(struct lender *lender, int listener, const pthread_attr_t
 		}
 		return;
 	}
+	uid = connections_user(fd);
+	if (!connections_begin(lender->connections, uid)) {
+		lender_log(
+			"a borrower was sent away: user %u has as many connections as one may",
+			(unsigned)uid);
+		close(fd);
+		return;
+	}
 	connection = malloc(sizeof(*connection));
 	/* A session must not wait for ever for who takes no answer. */
 	if (connection && !packet_limit(fd)) {
-		*connection = (struct connection){ lender, fd };
+		*connection = (struct connection){ lender, fd, uid };
 		if (!pthread_create(&thread, attr, serve, connection))
 			return;
 	}
 	lender_log("a borrower was sent away: no memory for another thread");
+	connections_end(lender->connections, uid);
 	free(connection);
 	close(fd);
 }
@@ -187,13 +203,20 @@ static int take_state(struct lender *lender, const char *folder)
 static int begin(struct lender *lender, const struct lend_options *opt, int *listener,
 		 struct announcer **announcer)
 {
+	uint32_t fds;
 	int err = take_state(lender, opt->state);
 
 	if (err)
 		return err;
-	lender->watchers = watchers_create();
-	lender->exports = exports_create(raise_descriptors() / 4);
-	if (!lender->watchers || !lender->exports)
+	fds = raise_descriptors();
+	/* Each has two. */
+	lender->connections = connections_create(fds / 8 < OF_A_USER_MAX ? fds / 8
+									 : OF_A_USER_MAX);
+	lender->exports = exports_create(fds / 4);
+	if (!lender->connections || !lender->exports)
+		return -ENOMEM;
+	lender->watchers = watchers_create(lender->connections);
+	if (!lender->watchers)
 		return -ENOMEM;
 	err = open_devices(lender, opt);
 	if (err)

@@ -10,6 +10,7 @@
 /*
  * struct lender - what sessions serve
  * @devices:  for as long as there are sessions
+ * @connections: of each user, with those of watchers
  * @watchers: connections that hear of events (watch.c)
  * @exports:  segments that others may have (exports.c)
  * @door:     for borrowers of other hosts; NULL: it is closed
@@ -18,6 +19,7 @@ struct lender {
 	uint64_t node;
 	struct lent **devices;
 	uint32_t device_cnt;
+	struct connections *connections;
 	struct watchers *watchers;
 	struct exports *exports;
 	struct door *door;

@@ -77,8 +77,9 @@ int rig_setup(void **state)
 	rig.lender = (struct lender){ .node = RIG_NODE,
 				      .devices = rig.lents,
 				      .device_cnt = 1,
-				      .watchers = watchers_create(),
+				      .connections = connections_create(256),
 				      .exports = exports_create(256) };
+	rig.lender.watchers = watchers_create(rig.lender.connections);
 	return lent_open("slot", RIG_NODE, rig.folder, tell, NULL, &rig.lents[0]);
 }
 
@@ -90,6 +91,7 @@ int rig_teardown(void **state)
 
 	lent_close(rig.lents[0]);
 	watchers_destroy(rig.lender.watchers);
+	connections_destroy(rig.lender.connections);
 	free(rig.lender.exports);
 	fake_device_fini(&rig.device);
 	while ((entry = readdir(dir))) {

@@ -12,28 +12,45 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* struct watchers - connections; @lock: of all */
+/* struct watcher - a connection, and whose */
+struct watcher {
+	int fd;
+	uid_t uid;
+};
+
+/* struct watchers - @lock: of all */
 struct watchers {
 	pthread_mutex_t lock;
-	int *fds;
+	struct connections *connections;
+	struct watcher *each;
 	uint32_t cnt, room;
 };
 
-struct watchers *watchers_create(void)
+struct watchers *watchers_create(struct connections *connections)
 {
 	struct watchers *watchers = calloc(1, sizeof(*watchers));
 
-	if (watchers)
-		pthread_mutex_init(&watchers->lock, NULL);
+	if (!watchers)
+		return NULL;
+	pthread_mutex_init(&watchers->lock, NULL);
+	watchers->connections = connections;
 	return watchers;
+}
+
+/* End the connection of one; the last one has its place then. */
+static void drop(struct watchers *watchers, uint32_t i)
+{
+	close(watchers->each[i].fd);
+	connections_end(watchers->connections, watchers->each[i].uid);
+	watchers->each[i] = watchers->each[--watchers->cnt];
 }
 
 void watchers_destroy(struct watchers *watchers)
 {
 	while (watchers->cnt)
-		close(watchers->fds[--watchers->cnt]);
+		drop(watchers, 0);
 	pthread_mutex_destroy(&watchers->lock);
-	free(watchers->fds);
+	free(watchers->each);
 	free(watchers);
 }
 
@@ -44,14 +61,13 @@ static void drop_closed(struct watchers *watchers)
 	char byte;
 
 	while (i < watchers->cnt) {
-		ssize_t n = recv(watchers->fds[i], &byte, 1, MSG_DONTWAIT);
+		ssize_t n = recv(watchers->each[i].fd, &byte, 1, MSG_DONTWAIT);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 			i++;
 			continue;
 		}
-		close(watchers->fds[i]);
-		watchers->fds[i] = watchers->fds[--watchers->cnt];
+		drop(watchers, i);
 	}
 }
 
@@ -63,26 +79,33 @@ static bool send_at_once(int fd, const struct lease_message *msg)
 static bool has_room(struct watchers *watchers)
 {
 	uint32_t room = watchers->room * 2 + 16;
-	int *fds;
+	struct watcher *each;
 
 	if (watchers->cnt < watchers->room)
 		return true;
-	fds = reallocarray(watchers->fds, room, sizeof(*fds));
-	if (!fds)
+	each = reallocarray(watchers->each, room, sizeof(*each));
+	if (!each)
 		return false;
-	watchers->fds = fds;
+	watchers->each = each;
 	watchers->room = room;
 	return true;
 }
 
 void watchers_add(struct watchers *watchers, int fd, const struct lease_message *answer)
 {
+	uid_t uid = connections_user(fd);
+	bool counted;
+
 	pthread_mutex_lock(&watchers->lock);
 	drop_closed(watchers);
-	if (has_room(watchers) && send_at_once(fd, answer))
-		watchers->fds[watchers->cnt++] = fd;
-	else
+	counted = connections_begin(watchers->connections, uid);
+	if (counted && has_room(watchers) && send_at_once(fd, answer)) {
+		watchers->each[watchers->cnt++] = (struct watcher){ fd, uid };
+	} else {
 		close(fd);
+		if (counted)
+			connections_end(watchers->connections, uid);
+	}
 	pthread_mutex_unlock(&watchers->lock);
 }
 
@@ -99,12 +122,11 @@ void watchers_tell(struct watchers *watchers, uint32_t kind, uint64_t device, ui
 
 	pthread_mutex_lock(&watchers->lock);
 	while (i < watchers->cnt) {
-		if (send_at_once(watchers->fds[i], &msg)) {
+		if (send_at_once(watchers->each[i].fd, &msg)) {
 			i++;
 			continue;
 		}
-		close(watchers->fds[i]);
-		watchers->fds[i] = watchers->fds[--watchers->cnt];
+		drop(watchers, i);
 	}
 	pthread_mutex_unlock(&watchers->lock);
 }

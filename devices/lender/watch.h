@@ -8,12 +8,13 @@
 
 #include <stdint.h>
 
+#include "connections.h"
 #include "message.h"
 
 struct watchers;
 
-/* watchers_create - returns NULL without memory */
-struct watchers *watchers_create(void);
+/* watchers_create - returns NULL without memory; @connections: in which they are counted, as long as they are here */
+struct watchers *watchers_create(struct connections *connections);
 
 /* watchers_destroy - end all of their connections */
 void watchers_destroy(struct watchers *watchers);
@@ -21,6 +22,7 @@ void watchers_destroy(struct watchers *watchers);
 /*
  * watchers_add - have a connection hear of events; takes @fd
  * @answer: sent before the first event, so that none is missed after it
+ * One of a user who has as many connections as one may is ended.
  */
 void watchers_add(struct watchers *watchers, int fd, const struct lease_message *answer);
 

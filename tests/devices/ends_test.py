@@ -33,6 +33,11 @@ ANSWER_S = 10
 # Longer than the library waits for an answer.
 ASKED_S = 3
 
+# Descriptors of a lender that has few, and connections that are tried then
+MANY = 160
+
+SKIP = 77
+
 ENDED = (-errno.ESTALE, -errno.ECANCELED)
 HOWS = ('poll', 'sleep', 'wait', 'read')
 
@@ -265,6 +270,43 @@ def ticket_that_nobody_reads(build):
             os.close(writer)
 
 
+def connect_as(uid, path, ready, end):
+    """A process of a user that connects until it can't, and keeps that."""
+    child = os.fork()
+    if child:
+        return child
+    os.setuid(uid)
+    kept = []
+    for _ in range(MANY):
+        kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        if kept[-1].connect_ex(str(path)):
+            break
+    os.write(ready, b'.')
+    os.read(end, 1)
+    os._exit(0)
+
+
+def users_have_connections_each(build):
+    """One that has all that one may takes none away from others."""
+    if os.geteuid():
+        print('only root is several users')
+        sys.exit(SKIP)
+    with stand.Stand(build, prefix=['prlimit', f'--nofile={MANY}']) as s:
+        os.chmod(s.folder, 0o755)
+        os.chmod(s.socket, 0o666)
+        ready, end = os.pipe(), os.pipe()
+        children = [connect_as(uid, s.socket, ready[1], end[0]) for uid in (65533, 65534)]
+        for _ in children:
+            os.read(ready[0], 1)
+        with Driven(s) as borrower:
+            borrower.use(60000, 'own')
+            borrower.ask('stop')
+            borrower.ask('return')
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
 def listens(path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
         return not one.connect_ex(str(path))
@@ -404,7 +446,7 @@ def events(build):
 
 CASES = (events, returned, expired, revoked, borrower_stopped, borrower_killed, controller_killed, controller_stopped,
          lender_stopped, lender_killed_and_back, lender_back_and_stopped, lender_never_back,
-         lender_without_standard_files, ticket_that_nobody_reads)
+         lender_without_standard_files, ticket_that_nobody_reads, users_have_connections_each)
 
 
 def main(build, case):
