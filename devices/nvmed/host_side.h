@@ -116,7 +116,7 @@ bool host_wait(struct host_pair *p, struct nvme_cqe *cqe);
 /* host_run - submit, ring, wait. Returns the NVMe status without 'do not retry', or 0xffff; @result may be NULL */
 uint16_t host_run(struct host_pair *p, const struct nvme_sqe *sqe, uint32_t *result);
 
-/* host_io - a read, write or the like over a contiguous buffer, whose list is taken as needed. Returns the status */
+/* host_rw - the entry of a read, write or the like over a contiguous buffer, whose list is taken as needed */
 struct nvme_sqe host_rw(struct host *h, uint8_t opcode, uint64_t lba, uint32_t blocks,
 			uint64_t addr, uint64_t len);
 

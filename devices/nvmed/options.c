@@ -15,6 +15,7 @@
 #define EXIT_USAGE	    2
 #define DEFAULT_QUEUES	    64u
 #define DEFAULT_GRANULE	    (64u * 1024)
+#define DEFAULT_BLOCK	    512u
 #define DEFAULT_SPIN_US	    100u
 #define DEFAULT_DEADLINE_MS 4000u
 
@@ -79,7 +80,7 @@ static void usage(void)
 	       "      --queues=NUMBER   queue pairs, 1 to %u; default: %u\n"
 	       "      --cmb=SIZE        controller memory (CMB); default: none\n"
 	       "      --granule=SIZE    in which pieces this can be lent; default: %uK\n"
-	       "      --block=SIZE      bytes of a block, 512 or 4096; default: 512\n"
+	       "      --block=SIZE      bytes of a block, 512 or 4096; default: %u\n"
 	       "      --read-only       refuse to write\n"
 	       "      --spin=USEC       how long it looks for doorbells before it sleeps; default: %u\n"
 	       "      --fabric[=PROVIDER]  serve borrowers of other hosts, over this OFI provider;\n"
@@ -92,7 +93,7 @@ static void usage(void)
 	       "SIGTERM and SIGINT end it.\n"
 	       "Exit status: 0 when a signal ended it, 1 when it can't begin.\n",
 	       DEFAULT_DEADLINE_MS, NVMED_QUEUES_MAX, DEFAULT_QUEUES, DEFAULT_GRANULE / 1024,
-	       DEFAULT_SPIN_US);
+	       DEFAULT_BLOCK, DEFAULT_SPIN_US);
 }
 
 /* A number with an optional k, m, g or t, powers of 1024. Returns 0 or -EINVAL */
@@ -236,7 +237,7 @@ static void take(struct options *opt, int c, const char *arg)
 	}
 }
 
-static void check(struct options *opt)
+static void check(const struct options *opt)
 {
 	const struct nvmed_config *config = &opt->config;
 
@@ -246,6 +247,10 @@ static void check(struct options *opt)
 		errx(EXIT_USAGE, "needs one of --memory=SIZE, --file=FILE and --vfio=ADDRESS");
 	if (opt->vfio && config->cmb_len)
 		errx(EXIT_USAGE, "--cmb: not with --vfio");
+	if (opt->vfio && config->block)
+		errx(EXIT_USAGE, "--block: not with --vfio");
+	if (opt->deadline_ms && !opt->vfio)
+		errx(EXIT_USAGE, "--deadline: with --vfio alone");
 	if (opt->direct && !opt->vfio)
 		errx(EXIT_USAGE, "--direct: with --vfio alone");
 	if (opt->direct && opt->fabric)
@@ -259,7 +264,16 @@ static void check(struct options *opt)
 		     (unsigned long long)config->granule);
 	if (config->cmb_len / config->granule > CMB_GRANULES_MAX)
 		errx(EXIT_USAGE, "--cmb: at most %u times --granule", CMB_GRANULES_MAX);
-	if (!*config->serial && !opt->vfio)
+}
+
+/* What nobody has said, and a real controller does not say */
+static void complete(struct options *opt)
+{
+	if (!opt->deadline_ms)
+		opt->deadline_ms = DEFAULT_DEADLINE_MS;
+	if (!opt->config.block)
+		opt->config.block = DEFAULT_BLOCK;
+	if (!*opt->config.serial && !opt->vfio)
 		make_serial(opt);
 }
 
@@ -267,9 +281,7 @@ void options_parse(struct options *opt, int argc, char **argv)
 {
 	int c;
 
-	*opt = (struct options){ .deadline_ms = DEFAULT_DEADLINE_MS,
-				 .config = { .queue_cnt = DEFAULT_QUEUES,
-					     .block = 512,
+	*opt = (struct options){ .config = { .queue_cnt = DEFAULT_QUEUES,
 					     .granule = DEFAULT_GRANULE,
 					     .spin_ns = DEFAULT_SPIN_US * 1000ull } };
 	while ((c = getopt_long(argc, argv, "h", longopts, NULL)) != -1)
@@ -277,4 +289,5 @@ void options_parse(struct options *opt, int argc, char **argv)
 	if (optind < argc)
 		errx(EXIT_USAGE, "takes no '%s'", argv[optind]);
 	check(opt);
+	complete(opt);
 }

@@ -281,6 +281,10 @@ static void a_bad_command_line_is_said(void **state)
 		{ "--memory=1M", "--serial=", NULL },
 		{ "--memory=1M", "--serial=123456789012345678901", NULL },
 		{ "--memory=1M", "--spin=x", NULL },
+		{ "--memory=1M", "--deadline=100", NULL },
+		{ "--memory=1M", "--direct", NULL },
+		{ "--vfio=0000:01:00.0", "--block=4096", NULL },
+		{ "--vfio=0000:01:00.0", "--cmb=1M", NULL },
 		{ "--memory=1M", "more", NULL },
 		{ "--nothing", NULL },
 	};
