@@ -10,9 +10,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define CONNECT_MS 5000 /* until a controller that does not answer is given up */
-#define AGAIN_MS   500	/* until it is asked once more */
-#define FORGET_MS  2000
+#define CONNECT_MS 10000 /* until a controller that does not answer is given up */
+#define AGAIN_MS   500	 /* until it is asked once more */
+#define FORGET_MS  10000
 
 static size_t pages(size_t len)
 {

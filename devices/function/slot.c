@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ANSWER_MS 2000
+/* As long as a command is waited for: who runs answers within that on a host with much to do, too. */
+#define ANSWER_MS 5000
 
 /*
  * struct slot - a controller process

@@ -19,7 +19,7 @@
 #define WORK_MORE_MAX \
 	32u /* beside @depth: of those whose end the borrower knows, and we do not yet */
 #define LINGER_NS  1000000000ULL
-#define CONNECT_NS 5000000000ULL
+#define CONNECT_NS 10000000000ULL /* as long as the borrower tries */
 
 /* Completions that are read at once; polls without any after which only each @IDLE_LOOK-th one looks for some */
 #define ENTRIES_AT_ONCE 16
