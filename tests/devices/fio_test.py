@@ -116,13 +116,13 @@ def lease_ends(build):
     """The lender is killed: I/O goes on until the lease ends, and then fails; nothing hangs."""
     with stand.Stand(build) as s:
         command = ['fio', fio.engine(s.build), f'--lender={s.socket}', '--name=lost', '--rw=randread', '--bs=4k',
-                   '--iodepth=32', '--time_based', '--runtime=30', '--lease_ms=1000', '--output-format=terse']
+                   '--iodepth=32', '--time_based', '--runtime=120', '--lease_ms=12000', '--output-format=terse']
         job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                text=True, env={**stand.os.environ, **stand.library_env(s.build)})
         stand.wait_until('a read', lambda: job.poll() is not None or s.reads() > 0)
         s.lender.signal(signal.SIGKILL)
         try:
-            said = job.communicate(timeout=15)[0]
+            said = job.communicate(timeout=12 + 30)[0]
         except subprocess.TimeoutExpired:
             job.kill()
             job.communicate()
