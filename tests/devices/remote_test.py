@@ -13,6 +13,7 @@ import pathlib
 import random
 import re
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -96,11 +97,12 @@ def finish(process, seconds=60):
 
 
 def port():
-    """One that is free now on this host."""
-    import socket
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """One that is free now on this host, below those that the kernel gives to whoever asks for any."""
+    while True:
+        number = random.randrange(16384, 32768)
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(('127.0.0.1', number))
+            return number
 
 
 def net_of(two, name):
