@@ -5,7 +5,8 @@
  * Locks: lender_lock() is of a lender's connection, and held for a request and its answer; @devices_lock, which may be
  * taken within it, of the list of its devices; a device's @lock, which may be taken within that, of its windows and queue
  * pairs.
- * Within any of them the locks of lenders.h may be taken, and within all, @path_lock of @path and @provider.
+ * Within any of them the locks of lenders.h may be taken, and within all, @path_lock of @path, @provider and
+ * @keeper_fd.
  */
 #ifndef WEFT_DEVICES_CLIENT_H
 #define WEFT_DEVICES_CLIENT_H
