@@ -56,7 +56,8 @@ int engine_request_land(struct engine_ep *ep, const struct request *r, uint64_t 
 		const struct packet_target *t = &r->targets[i];
 		size_t cnt = MR_IOV_MAX;
 
-		if (!t->len)
+		/* All zero names no memory: remote CQ data may come alone. */
+		if (!(t->len | t->addr | t->key))
 			continue;
 		ret = engine_mr_acquire(ep->domain, ep, t->key, t->addr, t->len, access, iov,
 					&cnt, &landing->mr[landing->mr_cnt]);
@@ -65,6 +66,9 @@ int engine_request_land(struct engine_ep *ep, const struct request *r, uint64_t 
 			return ret;
 		}
 		landing->len[landing->mr_cnt++] = t->len;
+		/* No bytes have to be allowed too, and go nowhere. */
+		if (!t->len)
+			continue;
 		memcpy(&landing->iov[landing->iov_cnt], iov, cnt * sizeof(*iov));
 		landing->iov_cnt += (uint32_t)cnt;
 	}

@@ -146,6 +146,37 @@ static void key_that_was_not_given_is_answered(void **state)
 	}
 }
 
+/* As of a write of some bytes, by its header and by a list, which remote CQ data have. */
+static void write_of_no_bytes_needs_a_key_too(void **state)
+{
+	static const struct {
+		struct packet_target at;
+		int err;
+	} wrong[] = {
+		{ { 8, 0, 9 }, FI_EKEYREJECTED },	   { { 8, 0, 0 }, FI_EKEYREJECTED },
+		{ { 0, 0, UINT64_MAX }, FI_EKEYREJECTED }, { { 8, 0, KEY_READ }, FI_EACCES },
+		{ { REGION + 1, 0, KEY }, FI_EACCES },
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct packet_targets to = { 1, 0, { wrong[i].at } };
+		struct packet_targets second = { 2, 0, { { 0, 0, KEY }, wrong[i].at } };
+		struct packet p = a_request(PACKET_WRITE, 0);
+
+		p.tag = wrong[i].at.addr;
+		p.data = wrong[i].at.key;
+		accepted(&p, NULL);
+		expect_nak(p.seq, wrong[i].err);
+		p = with_targets(PACKET_WRITE, NULL, 0, &to, 0);
+		p.flags |= PACKET_CQ_DATA;
+		accepted(&p, bytes);
+		expect_nak(p.seq, wrong[i].err);
+		p = with_targets(PACKET_WRITE, NULL, 0, &second, 0);
+		accepted(&p, bytes);
+		expect_nak(p.seq, wrong[i].err);
+	}
+}
+
 static void write_where_only_reading_is_allowed_is_answered(void **state)
 {
 	struct packet_atomic sum = {
@@ -698,6 +729,7 @@ int main(void)
 		TEST(range_that_is_not_granted_is_answered),
 		TEST(length_beyond_all_memory_is_answered),
 		TEST(key_that_was_not_given_is_answered),
+		TEST(write_of_no_bytes_needs_a_key_too),
 		TEST(write_where_only_reading_is_allowed_is_answered),
 		TEST(second_of_several_targets_is_checked_before_the_first_is_written),
 		TEST(lists_of_targets_that_are_none_are_refused),
