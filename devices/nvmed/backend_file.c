@@ -12,6 +12,7 @@
 
 #include "file_target.h"
 #include "nvme/spec.h"
+#include "segments.h"
 
 #define ZEROES (4u << 20)
 
@@ -52,14 +53,14 @@ static int move_data(struct sync *s, struct piece *p)
 	else
 		iov[0] = (struct iovec){ s->room, p->len };
 	if (!straight && p->op == PIECE_WRITE)
-		file_gather(p, s->room);
+		segments_gather(p, s->room);
 	error = move(s, p, iov, cnt, p->offset);
 	if (error || straight)
 		return error;
 	if (p->op == PIECE_READ)
-		file_scatter(p, s->room);
+		segments_scatter(p, s->room);
 	if (p->op == PIECE_COMPARE)
-		p->status = file_compare(p, s->room);
+		p->status = segments_compare(p, s->room);
 	return 0;
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "backend.h"
 #include "nvme/spec.h"
+#include "segments.h"
 
 /* A round of other queues passes between two slices of one: as long as a few small commands. */
 #define SLICE  (16u * 1024)
@@ -17,39 +17,6 @@ struct memory {
 	struct backend b;
 	uint8_t *bytes;
 };
-
-static void segments_read(const struct piece *p, const uint8_t *from)
-{
-	for (uint32_t i = 0; i < p->seg_cnt; i++) {
-		const struct segment *s = &p->segs[i];
-
-		for (uint32_t f = 0; f < s->window->file_cnt; f++)
-			memcpy(s->window->files[f].base + s->at, from, s->len);
-		from += s->len;
-	}
-}
-
-static void segments_write(const struct piece *p, uint8_t *to)
-{
-	for (uint32_t i = 0; i < p->seg_cnt; i++) {
-		const struct segment *s = &p->segs[i];
-
-		memcpy(to, s->window->files[0].base + s->at, s->len);
-		to += s->len;
-	}
-}
-
-static uint16_t segments_compare(const struct piece *p, const uint8_t *with)
-{
-	for (uint32_t i = 0; i < p->seg_cnt; i++) {
-		const struct segment *s = &p->segs[i];
-
-		if (memcmp(with, s->window->files[0].base + s->at, s->len))
-			return NVME_SC_COMPARE_FAILURE;
-		with += s->len;
-	}
-	return NVME_SC_SUCCESS;
-}
 
 /* Whole pages are given back to the system; they are zeros when they are touched again. */
 static void deallocate(uint8_t *at, uint64_t len)
@@ -73,10 +40,10 @@ static bool memory_start(struct backend *b, struct piece *p)
 	p->status = NVME_SC_SUCCESS;
 	switch (p->op) {
 	case PIECE_READ:
-		segments_read(p, at);
+		segments_scatter(p, at);
 		break;
 	case PIECE_WRITE:
-		segments_write(p, at);
+		segments_gather(p, at);
 		break;
 	case PIECE_COMPARE:
 		p->status = segments_compare(p, at);

@@ -11,6 +11,7 @@
 
 #include "file_target.h"
 #include "nvme/spec.h"
+#include "segments.h"
 
 #define DEPTH	128u
 #define BYTES	(4u << 20)
@@ -126,7 +127,7 @@ static void step_bounce(struct uring *u, struct request *r)
 	}
 	r->bounce = u->bounces[--u->bounce_cnt];
 	if (p->op == PIECE_WRITE)
-		file_gather(p, r->bounce);
+		segments_gather(p, r->bounce);
 	r->iov[0] = (struct iovec){ r->bounce, p->len };
 	r->iov_cnt = 1;
 	step_move(u, r);
@@ -243,9 +244,9 @@ static uint32_t uring_reap(struct backend *b, void (*done)(void *, struct piece 
 		if (!request_stepped(u, r, res))
 			continue;
 		if (r->bounce && !p->status && p->op == PIECE_READ)
-			file_scatter(p, r->bounce);
+			segments_scatter(p, r->bounce);
 		if (r->bounce && !p->status && p->op == PIECE_COMPARE)
-			p->status = file_compare(p, r->bounce);
+			p->status = segments_compare(p, r->bounce);
 		bounce_put(u, r);
 		r->next = u->free;
 		u->free = r;

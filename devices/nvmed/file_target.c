@@ -109,39 +109,6 @@ uint32_t file_fill(const struct piece *p, struct iovec *iov)
 	return p->seg_cnt;
 }
 
-void file_gather(const struct piece *p, uint8_t *to)
-{
-	for (uint32_t i = 0; i < p->seg_cnt; i++) {
-		const struct segment *s = &p->segs[i];
-
-		memcpy(to, s->window->files[0].base + s->at, s->len);
-		to += s->len;
-	}
-}
-
-void file_scatter(const struct piece *p, const uint8_t *from)
-{
-	for (uint32_t i = 0; i < p->seg_cnt; i++) {
-		const struct segment *s = &p->segs[i];
-
-		for (uint32_t n = 0; n < s->window->file_cnt; n++)
-			memcpy(s->window->files[n].base + s->at, from, s->len);
-		from += s->len;
-	}
-}
-
-uint16_t file_compare(const struct piece *p, const uint8_t *with)
-{
-	for (uint32_t i = 0; i < p->seg_cnt; i++) {
-		const struct segment *s = &p->segs[i];
-
-		if (memcmp(with, s->window->files[0].base + s->at, s->len))
-			return NVME_SC_COMPARE_FAILURE;
-		with += s->len;
-	}
-	return NVME_SC_SUCCESS;
-}
-
 int file_zero_mode(const struct file_target *f, const struct piece *p)
 {
 	if ((p->op == PIECE_DEALLOCATE || p->op == PIECE_DISCARD) && !f->no_punch)

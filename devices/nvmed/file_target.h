@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The file of a namespace: opening it, and the bytes of pieces that can't go straight between it and windows. Used by
- * both backends of files. The loop's thread alone.
+ * The file of a namespace: opening it, and what it can do. Used by both backends of files. The loop's thread alone.
  */
 #ifndef WEFT_NVMED_FILE_TARGET_H
 #define WEFT_NVMED_FILE_TARGET_H
@@ -38,11 +37,6 @@ bool file_is_straight(const struct file_target *f, const struct piece *p);
 
 /* file_fill - the memory of such a piece. @iov has room for PIECE_SEGS_MAX. Returns how many */
 uint32_t file_fill(const struct piece *p, struct iovec *iov);
-
-/* file_gather, file_scatter, file_compare - between a piece's segments and a buffer; the last returns an NVMe status */
-void file_gather(const struct piece *p, uint8_t *to);
-void file_scatter(const struct piece *p, const uint8_t *from);
-uint16_t file_compare(const struct piece *p, const uint8_t *with);
 
 /* file_zero_mode - of fallocate(), for a piece that makes zeros; 0: they have to be written */
 int file_zero_mode(const struct file_target *f, const struct piece *p);
