@@ -14,16 +14,11 @@
 
 #include "fake/card_model.h"
 #include "nvme/lease.h"
-#include "rig.h"
+#include "rig_io.h"
 
 #define DEADLINE_MS 300
 #define LEASE	    7u
 #define LEASE_ADDR  0x500000000ull
-
-struct io {
-	struct rig rig;
-	struct host_pair q;
-};
 
 static int open_card(void **state, bool has_cmb)
 {
@@ -33,7 +28,7 @@ static int open_card(void **state, bool has_cmb)
 						    .granule = 64 << 10,
 						    .spin_ns = 100000,
 						    .serial = "RIG1" };
-	struct io *io = calloc(1, sizeof(*io));
+	struct rig_io *io = calloc(1, sizeof(*io));
 	char why[BACKEND_WHY_MAX];
 	struct backend *b;
 
@@ -61,11 +56,7 @@ static int setup_cmb(void **state)
 
 static int teardown(void **state)
 {
-	struct io *io = *state;
-
-	host_pair_forget(&io->q);
-	rig_close(&io->rig);
-	free(io);
+	rig_io_teardown(state);
 	/* Whatever happened: nothing was led astray, and nothing is left. */
 	assert_int_equal(model.wild, 0);
 	assert_int_equal(model.under_way, 0);
@@ -73,30 +64,15 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void fill(uint8_t *at, size_t len, unsigned seed)
-{
-	for (size_t i = 0; i < len; i++) {
-		seed = seed * 1103515245 + 12345;
-		at[i] = (uint8_t)(seed >> 16);
-	}
-}
-
-static uint16_t rw(struct io *io, uint8_t opcode, uint64_t lba, uint32_t blocks, uint64_t addr)
-{
-	struct nvme_sqe sqe = host_rw(&io->rig.h, opcode, lba, blocks, addr, blocks * 512ull);
-
-	return host_run(&io->q, &sqe, NULL);
-}
-
 /* While the controller begins anew commands end with Namespace Not Ready. */
-static uint16_t rw_until_ready(struct io *io)
+static uint16_t rw_until_ready(struct rig_io *io)
 {
 	uint64_t buf = host_take(&io->rig.h, 4096);
 	time_t end = time(NULL) + 20;
 	uint16_t status;
 
 	do
-		status = rw(io, NVME_IO_READ, 0, 8, buf);
+		status = rig_rw(io, NVME_IO_READ, 0, 8, buf);
 	while (status == NVME_SC_NOT_READY && time(NULL) < end);
 	return status;
 }
@@ -104,7 +80,7 @@ static uint16_t rw_until_ready(struct io *io)
 static void data_is_what_was_written(void **state)
 {
 	static const uint32_t sizes[] = { 1, 7, 8, 9, 16, 17, 127, 128, 129, 256, 300, 2048 };
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	struct host *h = &io->rig.h;
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
@@ -113,23 +89,23 @@ static void data_is_what_was_written(void **state)
 			uint64_t from = host_take(h, len + 4096) + offset;
 			uint64_t to = host_take(h, len + 4096) + offset;
 
-			fill(host_at(h, from), len, (unsigned)(i + offset));
-			assert_int_equal(rw(io, NVME_IO_WRITE, 0, sizes[i], from), 0);
+			rig_fill(host_at(h, from), len, (unsigned)(i + offset));
+			assert_int_equal(rig_rw(io, NVME_IO_WRITE, 0, sizes[i], from), 0);
 			assert_memory_equal(model.medium, host_at(h, from), len);
-			assert_int_equal(rw(io, NVME_IO_READ, 0, sizes[i], to), 0);
+			assert_int_equal(rig_rw(io, NVME_IO_READ, 0, sizes[i], to), 0);
 			assert_memory_equal(host_at(h, to), host_at(h, from), len);
 		}
 }
 
 static void what_the_device_lacks_is_refused(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	uint64_t buf = host_take(&io->rig.h, 4096);
 
 	memset(model.medium, 0xaa, MODEL_LEN);
-	assert_int_equal(rw(io, NVME_IO_COMPARE, 0, 1, buf), NVME_SC_INVALID_OPCODE);
-	assert_int_equal(rw(io, NVME_IO_DSM, 0, 1, buf), NVME_SC_INVALID_OPCODE);
-	assert_int_equal(rw(io, NVME_IO_WRITE_ZEROES, 4, 8, buf), 0);
+	assert_int_equal(rig_rw(io, NVME_IO_COMPARE, 0, 1, buf), NVME_SC_INVALID_OPCODE);
+	assert_int_equal(rig_rw(io, NVME_IO_DSM, 0, 1, buf), NVME_SC_INVALID_OPCODE);
+	assert_int_equal(rig_rw(io, NVME_IO_WRITE_ZEROES, 4, 8, buf), 0);
 	assert_int_equal(model.medium[4 * 512 - 1], 0xaa);
 	assert_int_equal(model.medium[4 * 512], 0);
 	assert_int_equal(model.medium[12 * 512 - 1], 0);
@@ -138,7 +114,7 @@ static void what_the_device_lacks_is_refused(void **state)
 
 static void identify_says_what_the_device_is(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	uint64_t buf = host_take(&io->rig.h, 4096);
 	struct nvme_id_ctrl *ctrl = host_at(&io->rig.h, buf);
 	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_IDENTIFY,
@@ -153,7 +129,7 @@ static void identify_says_what_the_device_is(void **state)
 	assert_int_equal(ctrl->oncs & NVME_ONCS_WRITE_ZEROES, NVME_ONCS_WRITE_ZEROES);
 }
 
-static const void *get_log(struct io *io, uint8_t id, uint32_t len)
+static const void *get_log(struct rig_io *io, uint8_t id, uint32_t len)
 {
 	uint64_t buf = host_take(&io->rig.h, 4096);
 	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_GET_LOG_PAGE,
@@ -167,7 +143,7 @@ static const void *get_log(struct io *io, uint8_t id, uint32_t len)
 
 static void logs_are_those_of_the_device(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	const struct nvme_smart_log *smart;
 	const struct nvme_error_log *errors;
 	const struct nvme_firmware_log *firmware;
@@ -197,7 +173,7 @@ static void logs_are_those_of_the_device(void **state)
 #define GRANULE	   (64u << 10)
 #define CMB_WINDOW 0x700000000ull
 
-static int granule_name(struct io *io, uint32_t index, bool fresh)
+static int granule_name(struct rig_io *io, uint32_t index, bool fresh)
 {
 	struct slot_message m = { .kind = SLOT_REGION,
 				  .index = 2,
@@ -213,24 +189,24 @@ static int granule_name(struct io *io, uint32_t index, bool fresh)
 /* From blocks to blocks, and no byte of it is in memory of the host. */
 static void device_has_its_own_memory_in_windows(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	struct host *h = &io->rig.h;
 	uint32_t rw_access = SLOT_DMA_READ | SLOT_DMA_WRITE, mapped = model.mapped;
 	int fd = granule_name(io, 1, true), again;
 
 	assert_int_equal(io->rig.h.attached.addr, MODEL_CMB);
 	assert_int_equal(io->rig.h.attached.len, GRANULE);
-	fill(model.medium, GRANULE, 9);
+	rig_fill(model.medium, GRANULE, 9);
 	assert_ptr_equal(mmap(NULL, GRANULE, PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
 	assert_int_equal(host_map(h, 0, CMB_WINDOW, GRANULE / 2, rw_access, fd), -EINVAL);
 	assert_int_equal(host_map(h, 0, CMB_WINDOW, GRANULE, rw_access, fd), 0);
 	assert_int_equal(model.mapped, mapped);
-	assert_int_equal(rw(io, NVME_IO_READ, 0, GRANULE / 512, CMB_WINDOW), 0);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, GRANULE / 512, CMB_WINDOW), 0);
 	assert_memory_equal(model.cmb + GRANULE, model.medium, GRANULE);
-	assert_int_equal(rw(io, NVME_IO_WRITE, 1024, GRANULE / 512, CMB_WINDOW), 0);
+	assert_int_equal(rig_rw(io, NVME_IO_WRITE, 1024, GRANULE / 512, CMB_WINDOW), 0);
 	assert_memory_equal(model.medium + 1024 * 512, model.medium, GRANULE);
 	assert_int_equal(host_unmap(h, 0, CMB_WINDOW, GRANULE), 0);
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 8, CMB_WINDOW), NVME_SC_DATA_TRANSFER);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 8, CMB_WINDOW), NVME_SC_DATA_TRANSFER);
 
 	/* For the next one it is zeros, and has another name. */
 	again = granule_name(io, 1, true);
@@ -238,55 +214,56 @@ static void device_has_its_own_memory_in_windows(void **state)
 		assert_int_equal(model.cmb[GRANULE + i], 0);
 	assert_int_equal(host_map(h, 0, CMB_WINDOW, GRANULE, rw_access, fd), -EBADF);
 	assert_int_equal(host_map(h, 0, CMB_WINDOW, GRANULE, SLOT_DMA_READ, again), 0);
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 8, CMB_WINDOW), NVME_SC_DATA_TRANSFER);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 8, CMB_WINDOW), NVME_SC_DATA_TRANSFER);
 	close(fd);
 	close(again);
 }
 
 static void memory_of_a_device_is_there_after_a_reset(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	int fd = granule_name(io, 0, true);
 
 	assert_int_equal(host_map(&io->rig.h, 0, CMB_WINDOW, GRANULE, SLOT_DMA_WRITE, fd), 0);
 	model.stalls = true;
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 128, CMB_WINDOW), NVME_SC_INTERNAL);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 128, CMB_WINDOW), NVME_SC_INTERNAL);
 	model.stalls = false;
 	assert_int_equal(rw_until_ready(io), 0);
-	fill(model.medium, GRANULE, 10);
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 128, CMB_WINDOW), 0);
+	rig_fill(model.medium, GRANULE, 10);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 128, CMB_WINDOW), 0);
 	assert_memory_equal(model.cmb, model.medium, GRANULE);
 	close(fd);
 }
 
 static void wild_pages_do_not_reach_the_device(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 8, 1 << 20), NVME_SC_DATA_TRANSFER);
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 8, HOST_BASE - 4096), NVME_SC_DATA_TRANSFER);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 8, 1 << 20), NVME_SC_DATA_TRANSFER);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 8, HOST_BASE - 4096),
+			 NVME_SC_DATA_TRANSFER);
 }
 
 static void forged_completions_end_nothing(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	uint64_t buf = host_take(&io->rig.h, 65536);
 
 	model.forges = true;
 	for (int i = 0; i < 100; i++) {
-		fill(host_at(&io->rig.h, buf), 65536, (unsigned)i);
-		assert_int_equal(rw(io, NVME_IO_WRITE, 8, 128, buf), 0);
+		rig_fill(host_at(&io->rig.h, buf), 65536, (unsigned)i);
+		assert_int_equal(rig_rw(io, NVME_IO_WRITE, 8, 128, buf), 0);
 		assert_memory_equal(model.medium + 4096, host_at(&io->rig.h, buf), 65536);
 	}
 }
 
 static void command_that_does_not_end_resets_the_controller(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	uint64_t buf = host_take(&io->rig.h, 65536);
 
 	model.stalls = true;
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 128, buf), NVME_SC_INTERNAL);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 128, buf), NVME_SC_INTERNAL);
 	model.stalls = false;
 	assert_int_equal(rw_until_ready(io), 0);
 	assert_true(model.stops >= 1);
@@ -295,11 +272,11 @@ static void command_that_does_not_end_resets_the_controller(void **state)
 
 static void controller_that_does_not_stop_is_reset_as_a_function(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	uint64_t buf = host_take(&io->rig.h, 65536);
 
 	model.stalls = model.stuck = true;
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 128, buf), NVME_SC_INTERNAL);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 128, buf), NVME_SC_INTERNAL);
 	model.stalls = model.stuck = false;
 	assert_int_equal(rw_until_ready(io), 0);
 	assert_int_equal(model.resets, 2);
@@ -307,22 +284,22 @@ static void controller_that_does_not_stop_is_reset_as_a_function(void **state)
 
 static void controller_that_does_not_begin_accesses_nothing(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	uint64_t buf = host_take(&io->rig.h, 4096);
 	time_t end = time(NULL) + 20;
 
 	model.stalls = model.never_ready = true;
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 8, buf), NVME_SC_INTERNAL);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 8, buf), NVME_SC_INTERNAL);
 	while (model.may_access && time(NULL) < end)
 		rig_rounds(&io->rig, 1);
 	assert_false(model.may_access);
-	assert_int_equal(rw(io, NVME_IO_READ, 0, 8, buf), NVME_SC_NOT_READY);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 8, buf), NVME_SC_NOT_READY);
 }
 
 /* A lease whose memory the device would write to, some day: it gets it back only after that day can't come. */
 static void lease_ends_once_its_memory_is_out_of_reach(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	struct rig *r = &io->rig;
 	uint32_t before = model.mapped;
 	uint8_t *memory;
@@ -379,7 +356,7 @@ static void lease_ends_once_its_memory_is_out_of_reach(void **state)
 
 static void device_that_is_asked_back_ends_the_controller(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	time_t end = time(NULL) + 20;
 
 	model_ask_back();
@@ -391,7 +368,7 @@ static void device_that_is_asked_back_ends_the_controller(void **state)
 
 static void device_that_vanishes_ends_the_controller(void **state)
 {
-	struct io *io = *state;
+	struct rig_io *io = *state;
 	time_t end = time(NULL) + 20;
 
 	model_vanish();
