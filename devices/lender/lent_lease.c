@@ -19,8 +19,8 @@
 
 #define LOG_ENTRIES (NVME_PAGE / sizeof(struct nvme_lease_log))
 
-/* Generations above the one that should do, which are tried: the last is 2^31 above, so that no clock is too wrong. */
-#define GENERATION_TRIES 32
+/* Generations above the one that should do, which are tried: up to 2^31 above, so that no clock is too wrong. */
+#define GENERATION_TRIES 13
 
 /* How long a lease that somebody else ends is waited for. */
 #define END_MS	    5000
@@ -170,15 +170,17 @@ static int begin(struct lent *lent, uint32_t lease, uint32_t ms)
 	int err, tries;
 
 	for (tries = 0; tries < GENERATION_TRIES; tries++) {
+		uint32_t step = 1u << (3 * tries < 30 ? 3 * tries : 30);
+
 		err = lent_write_journal(lent);
 		if (!err)
 			err = command(lent, NVME_ADMIN_LEASE_ARM, lease, ms, &status);
 		if (err || !status)
 			return err;
 		if (status != NVME_SC_INVALID_FIELD ||
-		    record->kept.generation > UINT32_MAX - (1u << tries))
+		    record->kept.generation > UINT32_MAX - step)
 			break;
-		record->kept.generation += 1u << tries;
+		record->kept.generation += step;
 	}
 	lender_log("%s: lease %u can't begin: status 0x%x", lent->info.name, lease, status);
 	return -EIO;
