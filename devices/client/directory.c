@@ -39,7 +39,9 @@ int directory_list(struct directory *d, struct weft_device_info *infos, size_t *
 
 	if (n < 0)
 		return (int)n;
-	memcpy(infos, all, ((size_t)n < room ? (size_t)n : room) * sizeof(*infos));
+	/* Without room there may be no memory either. */
+	if (room)
+		memcpy(infos, all, ((size_t)n < room ? (size_t)n : room) * sizeof(*infos));
 	free(all);
 	*cnt = (size_t)n;
 	return (size_t)n > room ? -FI_ETOOSMALL : 0;
