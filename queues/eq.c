@@ -95,6 +95,38 @@ int eq_push_error(struct eq *q, const struct fi_eq_err_entry *err)
 	return 0;
 }
 
+static bool is_connection(const struct eq_event *e)
+{
+	return (e->event == FI_CONNREQ || e->event == FI_CONNECTED || e->event == FI_SHUTDOWN) &&
+	       e->len >= sizeof(struct fi_eq_cm_entry);
+}
+
+/* Returns true for an error or a connection event of @fid. */
+static bool is_about(const struct eq_event *e, const struct fid *fid)
+{
+	if (e->error)
+		return ((const struct fi_eq_err_entry *)(const void *)e->payload)->fid == fid;
+	return is_connection(e) &&
+	       ((const struct fi_eq_cm_entry *)(const void *)e->payload)->fid == fid;
+}
+
+void eq_forget(struct eq *q, const struct fid *fid,
+	       void (*drop)(void *arg, const struct fi_eq_cm_entry *entry), void *arg)
+{
+	struct list *node, *after;
+
+	list_for_each(node, after, &q->events) {
+		struct eq_event *e = container_of(node, struct eq_event, node);
+
+		if (!is_about(e, fid))
+			continue;
+		if (drop && !e->error && e->event == FI_CONNREQ)
+			drop(arg, (const void *)e->payload);
+		list_remove(&e->node);
+		platform_free(e);
+	}
+}
+
 /* Bytes that a reader must have room for. */
 static size_t least_room(const struct eq_event *e)
 {

@@ -55,6 +55,13 @@ void eq_post(struct eq *q, struct eq_event *e);
 int eq_push_error(struct eq *q, const struct fi_eq_err_entry *err);
 
 /*
+ * eq_forget - remove the connection events and errors of an object that is closed
+ * @drop: called for each FI_CONNREQ, before it is freed: its info has no other owner; NULL: none is there
+ */
+void eq_forget(struct eq *q, const struct fid *fid,
+	       void (*drop)(void *arg, const struct fi_eq_cm_entry *entry), void *arg);
+
+/*
  * eq_take - move the first event to @buf
  * @event: out: FI_CONNREQ, ...
  * @flags: FI_PEEK leaves it in place

@@ -218,6 +218,47 @@ static void prepared_event_is_posted_without_memory(void **state)
 	eq_fini(&q);
 }
 
+static void *dropped[4];
+static int dropped_cnt;
+
+static void note_dropped(void *arg, const struct fi_eq_cm_entry *cm)
+{
+	assert_ptr_equal(arg, &dropped);
+	dropped[dropped_cnt++] = cm->info;
+}
+
+static void events_of_what_is_closed_are_forgotten(void **state)
+{
+	struct fi_eq_cm_entry cm = { .fid = (void *)&fid_a, .info = (void *)&fid_b }, other = cm;
+	struct fi_eq_err_entry err = { .fid = (void *)&fid_a, .err = FI_ECONNREFUSED };
+	unsigned char got[64];
+	uint32_t event;
+	struct eq q;
+
+	eq_init(&q);
+	other.fid = (void *)&fid_b;
+	push(&q, FI_NOTIFY, 1); /* names fid_a too, and is no connection's */
+	post(&q, FI_CONNREQ, &cm, sizeof(cm));
+	post(&q, FI_CONNECTED, &cm, sizeof(cm));
+	post(&q, FI_CONNREQ, &other, sizeof(other));
+	assert_int_equal(eq_push_error(&q, &err), 0);
+	post(&q, FI_SHUTDOWN, &cm, sizeof(cm));
+	post(&q, FI_CONNREQ, "short", 5); /* a program's own */
+	dropped_cnt = 0;
+	eq_forget(&q, (void *)&fid_a, note_dropped, &dropped);
+	assert_int_equal(dropped_cnt, 1);
+	assert_ptr_equal(dropped[0], &fid_b);
+	assert_int_equal(eq_take(&q, &event, got, sizeof(got), 0), sizeof(struct fi_eq_entry));
+	assert_int_equal(eq_take(&q, &event, got, sizeof(got), 0), sizeof(cm));
+	assert_memory_equal(got, &other, sizeof(other));
+	assert_int_equal(eq_take(&q, &event, got, sizeof(got), 0), 5);
+	assert_true(eq_empty(&q));
+	post(&q, FI_CONNREQ, &cm, sizeof(cm));
+	eq_forget(&q, (void *)&fid_a, NULL, NULL);
+	assert_true(eq_empty(&q));
+	eq_fini(&q);
+}
+
 static void what_can_not_be_kept_is_refused(void **state)
 {
 	char data[1] = "";
@@ -248,6 +289,7 @@ int main(void)
 		cmocka_unit_test(error_is_met_at_its_place),
 		cmocka_unit_test(error_data_go_to_the_callers_buffer_or_are_lent),
 		cmocka_unit_test(prepared_event_is_posted_without_memory),
+		cmocka_unit_test(events_of_what_is_closed_are_forgotten),
 		cmocka_unit_test(what_can_not_be_kept_is_refused),
 	};
 
