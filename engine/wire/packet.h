@@ -249,9 +249,15 @@ static inline bool engine_request_plain(const struct packet *packet)
 }
 
 #define HELLO_MAGIC   0x74666577u /* "weft" */
-#define HELLO_VERSION 7u
+#define HELLO_VERSION 8u
 /* Most conns of two endpoints over one wire */
 #define HELLO_RAILS 8u
+
+/* Of which kind the endpoint is that sends a hello: each connects to its own. */
+enum hello_kind {
+	HELLO_RDM,
+	HELLO_MSG,
+};
 
 /* Most bytes of a struct hello_data: FI_OPT_CM_DATA_SIZE */
 #define HELLO_DATA_MAX 256u
@@ -276,7 +282,9 @@ struct hello {
 	/* HELLO_VERSION */
 	uint16_t version;
 	/* Number of the conn among those of the two endpoints over this wire; below HELLO_RAILS */
-	uint16_t rail;
+	uint8_t rail;
+	/* enum hello_kind */
+	uint8_t kind;
 	/*
 	 * Random, drawn by each fi_enable; a different epoch is a different incarnation of the
 	 * endpoint
@@ -297,6 +305,7 @@ struct hello {
 
 _Static_assert(sizeof(struct hello) == 344, "layout");
 _Static_assert(offsetof(struct hello, data) == 80, "layout");
+_Static_assert(offsetof(struct hello, rail) == 6, "layout");
 _Static_assert(offsetof(struct hello, epoch) == 8, "layout");
 _Static_assert(offsetof(struct hello, window) == 16, "layout");
 _Static_assert(offsetof(struct hello, incarnation) == 24, "layout");

@@ -44,7 +44,7 @@ int hello_check(const struct hello *h)
 		return -FI_EINVAL;
 	if (h->version != HELLO_VERSION)
 		return -FI_ENOPROTOOPT;
-	if (h->rail >= HELLO_RAILS || !h->epoch)
+	if (h->rail >= HELLO_RAILS || h->kind > HELLO_MSG || !h->epoch)
 		return -FI_EINVAL;
 	if (h->addr.kind != ADDR_NONCE || !addr_valid(&h->addr))
 		return -FI_EINVAL;

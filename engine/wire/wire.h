@@ -166,6 +166,11 @@ struct wire_attr {
 	const void *domain;
 	/* Peers know the nonce of the address, so that several endpoints may share a port */
 	bool by_nonce;
+	/*
+	 * The endpoint connects and no peer connects to it: it listens nowhere, and its address has no
+	 * network part. @bind is where its connections come from
+	 */
+	bool dials;
 };
 
 /* A one-sided access to registered memory of the peer. */
@@ -562,6 +567,30 @@ struct wire_ops {
 
 	/* How regions are registered with the device of the wire; NULL: it needs none (mr_ops.h). */
 	const struct mr_ops *mr;
+
+	/*
+	 * What MSG endpoints need besides. NULL, all four: the wire connects RDM endpoints alone.
+	 *
+	 * names - the addresses of both ends of an unanswered request, or of a conn that is up
+	 * @local, @remote: out: service addresses
+	 * Returns 0 or -FI_E*.
+	 */
+	int (*names)(struct wire_conn *conn, struct weft_addr *local, struct weft_addr *remote);
+	/*
+	 * part - take an unanswered request away from its wire: it belongs to none until join() or
+	 * drop(), and the thread that has it may call either
+	 * Not called from within poll().
+	 */
+	void (*part)(struct wire_conn *conn);
+	/*
+	 * join - a request that was parted is one of @wire, of another endpoint and domain
+	 * The engine answers it as any request. The requester reaches the endpoint of @wire for what
+	 * it connects besides, at the address in the hello of accept().
+	 * Returns 0 or -FI_E*: the request is parted still.
+	 */
+	int (*join)(struct wire_conn *conn, struct wire *wire);
+	/* drop - end a request that was parted, and free it: its requester sees a broken connection */
+	void (*drop)(struct wire_conn *conn);
 };
 
 /*
@@ -668,7 +697,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 26u
+#define WIRE_LAYOUT 27u
 
 struct wire_provider {
 	size_t size;

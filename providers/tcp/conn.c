@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "tcp.h"
@@ -39,6 +40,67 @@ struct tcp_conn *tcp_conn_create(struct tcp_wire *wire)
 	list_init(&conn->waiting);
 	list_add_tail(&wire->conns, &conn->link);
 	return conn;
+}
+
+/* Reads the address of one end of a socket. Returns 0 or -FI_E*. */
+static int socket_name(int fd, bool remote, struct weft_addr *addr)
+{
+	union tcp_sockaddr sock = { 0 };
+	socklen_t len = sizeof(sock);
+
+	if (remote ? getpeername(fd, &sock.sa, &len) : getsockname(fd, &sock.sa, &len))
+		return -errno;
+	*addr = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
+	tcp_sockaddr_get(&sock, addr);
+	return 0;
+}
+
+int tcp_names(struct wire_conn *out, struct weft_addr *local, struct weft_addr *remote)
+{
+	int fd = tcp_conn_from(out)->control.fd;
+	int err = socket_name(fd, false, local);
+
+	return err ? err : socket_name(fd, true, remote);
+}
+
+void tcp_part(struct wire_conn *out)
+{
+	struct tcp_conn *conn = tcp_conn_from(out);
+
+	if (conn->control.fd >= 0)
+		tcp_watch(tcp_wire_of(conn)->hub, &conn->control, 0);
+	conn->control.revents = 0;
+	list_remove(&conn->control.ready);
+	list_remove(&conn->link);
+	conn->conn.wire = NULL;
+}
+
+int tcp_join(struct wire_conn *out, struct wire *to)
+{
+	struct tcp_conn *conn = tcp_conn_from(out);
+	struct tcp_wire *wire = tcp_wire_from(to);
+	int err = 0;
+
+	if (wire->hub->forked)
+		return -FI_EOPBADSTATE;
+	if (conn->control.fd >= 0) /* else the requester has given up */
+		err = tcp_watch(wire->hub, &conn->control, EPOLLIN);
+	if (err)
+		return err;
+	conn->conn.wire = to;
+	list_add_tail(&wire->requests, &conn->link);
+	return 0;
+}
+
+/* No refusal is sent: in the child of a fork the socket belongs to the parent. */
+void tcp_drop(struct wire_conn *out)
+{
+	struct tcp_conn *conn = tcp_conn_from(out);
+
+	if (conn->control.fd >= 0)
+		close(conn->control.fd);
+	free(conn->out);
+	free(conn);
 }
 
 void tcp_conn_bury(struct tcp_conn *conn)

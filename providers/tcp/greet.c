@@ -47,6 +47,28 @@ static int connect_error(struct tcp_wire *wire, int err)
 	}
 }
 
+/*
+ * Binds a lane of an endpoint that dials to the address that the program has named. A port is that of
+ * the control lane. Returns 0 or -1 with errno.
+ */
+static int lane_bind(const struct tcp_conn *conn, const struct tcp_lane *lane)
+{
+	union tcp_sockaddr from = tcp_wire_of(conn)->local;
+	int one = 1;
+
+	if (!tcp_wire_of(conn)->dials || from.sa.sa_family != conn->remote.sa.sa_family)
+		return 0;
+	if (lane->kind == TCP_LANE_DATA)
+		tcp_sockaddr_set_port(&from, 0);
+	if (tcp_sockaddr_port(&from))
+		setsockopt(lane->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	else if (tcp_sockaddr_any(&from))
+		return 0;
+	else /* the kernel chooses the port when it knows the other end: more are free then */
+		setsockopt(lane->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
+	return bind(lane->fd, &from.sa, tcp_sockaddr_len(&from));
+}
+
 static int lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
 {
 	struct tcp_wire *wire = tcp_wire_of(conn);
@@ -56,6 +78,10 @@ static int lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
 					      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (lane->fd < 0)
 		return connect_error(wire, errno);
+	if (lane_bind(conn, lane)) {
+		err = errno == EADDRNOTAVAIL ? -FI_EADDRNOTAVAIL : connect_error(wire, errno);
+		goto err_close;
+	}
 	tcp_set_connecting(lane->fd, &conn->remote);
 	tcp_set_options(lane->fd);
 	tcp_set_timeout(lane->fd, (unsigned int)tcp_settings.dead_ms);
@@ -230,6 +256,16 @@ static void control_refused(struct tcp_conn *conn, int err, const struct hello_d
 		engine_conn_refused(&conn->conn, err, data);
 }
 
+/*
+ * Another endpoint has accepted than the one that listens at the port that was dialed: the data lane
+ * goes to its port, at the host that was dialed.
+ */
+static void data_target(struct tcp_conn *conn, const struct weft_addr *addr)
+{
+	tcp_sockaddr_set_port(&conn->remote, addr->port);
+	memcpy(conn->to, addr->nonce, sizeof(conn->to));
+}
+
 static int control_answered(struct tcp_conn *conn)
 {
 	struct tcp_answer answer;
@@ -245,6 +281,8 @@ static int control_answered(struct tcp_conn *conn)
 		err = hello_check(&answer.hello);
 	if (err)
 		return err;
+	if (answer.hello.kind == HELLO_MSG)
+		data_target(conn, &answer.hello.addr);
 	conn->part_len = 0;
 	conn->cookie = answer.cookie;
 	conn->peer_epoch = answer.hello.epoch;

@@ -151,13 +151,8 @@ void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, vo
 		side->on_packet(side, conn, &got->packet);
 }
 
-struct side *side_open_in(const struct weft_addr *bind, const void *domain)
+static struct side *side_new(const struct wire_attr *attr)
 {
-	struct weft_addr loop = { .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 1 } };
-	struct wire_attr attr = { .bind = bind ? bind : &loop,
-				  .tx_size = 64,
-				  .domain = domain,
-				  .by_nonce = domain != NULL };
 	struct side *side = calloc(1, sizeof(*side));
 	char why[128] = "";
 	static uint64_t epoch = 100;
@@ -168,14 +163,31 @@ struct side *side_open_in(const struct weft_addr *bind, const void *domain)
 	side->addr.version = ADDR_VERSION;
 	side->addr.kind = ADDR_NONCE;
 	memcpy(side->addr.nonce, &epoch, sizeof(epoch));
-	if (tcp_open((struct engine_ep *)side, &attr, &side->addr, &side->wire, why,
-		     sizeof(why)))
+	if (tcp_open((struct engine_ep *)side, attr, &side->addr, &side->wire, why, sizeof(why)))
 		fail_msg("open: %s", why);
 	side->hello = (struct hello){ .magic = HELLO_MAGIC,
 				      .version = HELLO_VERSION,
 				      .epoch = epoch++,
 				      .addr = side->addr };
 	return side;
+}
+
+struct side *side_open_in(const struct weft_addr *bind, const void *domain)
+{
+	struct weft_addr loop = { .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 1 } };
+	struct wire_attr attr = { .bind = bind ? bind : &loop,
+				  .tx_size = 64,
+				  .domain = domain,
+				  .by_nonce = domain != NULL };
+
+	return side_new(&attr);
+}
+
+struct side *side_open_dialing(const struct weft_addr *bind)
+{
+	struct wire_attr attr = { .bind = bind, .tx_size = 64, .dials = true };
+
+	return side_new(&attr);
 }
 
 struct side *side_open(const struct weft_addr *bind)

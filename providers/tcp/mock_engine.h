@@ -78,6 +78,8 @@ struct side *side_open(const struct weft_addr *bind);
  * nonces
  */
 struct side *side_open_in(const struct weft_addr *bind, const void *domain);
+/* side_open_dialing - a wire that connects and listens nowhere; @bind: NULL: from anywhere */
+struct side *side_open_dialing(const struct weft_addr *bind);
 void side_close(struct side *side);
 int side_poll(struct side *side);
 

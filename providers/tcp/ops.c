@@ -55,6 +55,10 @@ const struct wire_ops tcp_wire_ops = {
 	.waits_min = TCP_CARRY_MAX + 1,
 	.accept = tcp_conn_accept,
 	.refuse = tcp_conn_refuse,
+	.names = tcp_names,
+	.part = tcp_part,
+	.join = tcp_join,
+	.drop = tcp_drop,
 };
 
 const struct wire_provider tcp_wire_provider = {

@@ -220,6 +220,89 @@ static void data_that_are_too_long_are_refused(void **state)
 	assert_int_equal(a->last_err, -FI_EINVAL);
 }
 
+/* A request of @a, which dials, that waits at @b; it is parted from there. */
+static struct wire_conn *parted(struct wire_conn **conn)
+{
+	side_close(a);
+	a = side_open_dialing(NULL);
+	a->hello.kind = HELLO_MSG;
+	*conn = request();
+	b->wire->ops->part(b->request);
+	return b->request;
+}
+
+/* Opens the endpoint that a parted request goes to, of another domain. */
+static struct side *successor(void)
+{
+	struct side *c = side_open_in(NULL, &b);
+
+	c->hello.kind = HELLO_MSG;
+	return c;
+}
+
+static void a_request_goes_to_another_endpoint_with_both_lanes(void **state)
+{
+	static uint8_t bytes[200000];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct sent sent = { 0 };
+	struct wire_conn *conn, *taken = parted(&conn);
+	struct side *c = successor();
+	struct weft_addr local, remote;
+
+	side_close(b); /* nothing of it is needed any more */
+	b = NULL;
+	assert_int_equal(c->wire->ops->join(taken, c->wire), 0);
+	side_accept(c, taken);
+	DRIVE(a, c, a->conn_cnt && c->conn_cnt);
+	assert_int_equal(c->wire->ops->names(taken, &local, &remote), 0);
+	assert_int_equal(local.family, ADDR_FAMILY_INET);
+	assert_true(local.port && remote.port && local.port != c->addr.port);
+	pattern(bytes, sizeof(bytes), 7);
+	assert_int_equal(send_bulk(conn, 7, &iov, 1, &sent), 0);
+	DRIVE(a, c, sent.done && c->got_cnt && c->got[0].payload);
+	assert_true(payload_right(&c->got[0]));
+	side_close(c);
+}
+
+static void a_parted_request_is_given_up_before_it_joins(void **state)
+{
+	struct wire_conn *conn, *taken = parted(&conn);
+	struct side *c = successor();
+
+	tcp_disconnect(conn);
+	poll_both(100);
+	assert_int_equal(c->wire->ops->join(taken, c->wire), 0);
+	side_accept(c, taken);
+	DRIVE(c, NULL, c->downs);
+	assert_int_equal(c->last_err, -FI_ECONNRESET);
+	side_close(c);
+}
+
+static void a_parted_request_is_dropped(void **state)
+{
+	struct wire_conn *conn, *taken = parted(&conn);
+
+	b->wire->ops->drop(taken);
+	DRIVE(a, b, a->downs);
+	assert_int_equal(a->last_err, -FI_ECONNRESET);
+	assert_int_equal(b->downs, 0);
+}
+
+static void a_wire_that_dials_connects_from_where_it_is_told(void **state)
+{
+	struct weft_addr from = { .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 9 } };
+	struct weft_addr local, remote;
+
+	side_close(a);
+	a = side_open_dialing(&from);
+	assert_int_equal(a->addr.family, ADDR_FAMILY_NONE);
+	request();
+	assert_int_equal(b->wire->ops->names(b->request, &local, &remote), 0);
+	assert_memory_equal(remote.ip, from.ip, sizeof(from.ip));
+	side_accept(b, b->request);
+	DRIVE(a, b, a->conn_cnt && b->conn_cnt);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -237,6 +320,10 @@ int main(void)
 		TEST(an_armed_wire_is_woken_by_the_answer),
 		TEST(requests_are_answered_in_any_order),
 		TEST(data_that_are_too_long_are_refused),
+		TEST(a_request_goes_to_another_endpoint_with_both_lanes),
+		TEST(a_parted_request_is_given_up_before_it_joins),
+		TEST(a_parted_request_is_dropped),
+		TEST(a_wire_that_dials_connects_from_where_it_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

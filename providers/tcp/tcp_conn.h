@@ -39,6 +39,12 @@ void tcp_conn_fail(struct tcp_conn *conn, int err);
 /* tcp_conn_dirty - have the next poll, or the end of the current one, handle the conn */
 void tcp_conn_dirty(struct tcp_conn *conn);
 
+/* names, part, join and drop of wire_ops */
+int tcp_names(struct wire_conn *conn, struct weft_addr *local, struct weft_addr *remote);
+void tcp_part(struct wire_conn *conn);
+int tcp_join(struct wire_conn *conn, struct wire *wire);
+void tcp_drop(struct wire_conn *conn);
+
 void tcp_disconnect(struct wire_conn *conn);
 int tcp_check(struct wire_conn *conn);
 

@@ -351,6 +351,8 @@ struct tcp_wire {
 	bool armed;
 	/* Inside close(): the engine is not called any more */
 	bool closing;
+	/* It connects, and listens nowhere; with @local, its connections come from there */
+	bool dials;
 	/* Nonce of the endpoint */
 	uint8_t nonce[ADDR_NONCE_LEN];
 	/* Lanes with events */

@@ -107,6 +107,13 @@ int tcp_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_add
 		snprintf(why, why_len, "can't create an epoll descriptor: %s", strerror(-err));
 		goto err_free;
 	}
+	wire->dials = attr->dials;
+	if (attr->dials) {
+		if (attr->bind)
+			tcp_sockaddr_set(&wire->local, attr->bind);
+		*out = &wire->wire;
+		return 0;
+	}
 	err = start_listening(wire, attr, why, why_len);
 	if (err)
 		goto err_leave;

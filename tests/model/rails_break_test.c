@@ -166,7 +166,7 @@ static void open_rail(void)
 	if (!rail)
 		return;
 	hello.seq = numbers;
-	hello.rail = (uint16_t)(rail - rails);
+	hello.rail = (uint8_t)(rail - rails);
 	assert_int_equal(fake_raw_open(fake_end_engine(&victim), &hello, &rail->raw, &reply), 0);
 	rail->age = ages++;
 	rail->carried = false;

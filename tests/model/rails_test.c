@@ -36,7 +36,7 @@ static int open_rail(uint32_t rail, struct fake_raw **raw)
 {
 	struct hello hello = lie;
 
-	hello.rail = (uint16_t)rail;
+	hello.rail = (uint8_t)rail;
 	return fake_raw_open(fake_end_engine(&victim), &hello, raw, &reply);
 }
 
@@ -198,7 +198,7 @@ static void as_many_rails_as_there_may_be_and_no_more(void **state)
 		assert_int_equal(open_rail(i, &raws[i]), 0);
 	assert_int_equal(peer()->up_cnt, HELLO_RAILS);
 	assert_int_equal(open_rail(HELLO_RAILS, &none), -FI_EINVAL);
-	assert_int_equal(open_rail(UINT16_MAX, &none), -FI_EINVAL);
+	assert_int_equal(open_rail(UINT8_MAX, &none), -FI_EINVAL);
 	for (uint32_t i = 1; i < HELLO_RAILS; i++)
 		fake_raw_close(raws[i], 0);
 	assert_int_equal(peer()->up_cnt, 1);
