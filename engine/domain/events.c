@@ -46,3 +46,13 @@ int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err
 	platform_unlock(&eq->lock);
 	return ret;
 }
+
+void engine_eq_forget(struct engine_eq *eq, const struct fid *fid,
+		      void (*drop)(void *arg, const struct fi_eq_cm_entry *entry), void *arg)
+{
+	platform_lock(&eq->lock);
+	eq_forget(&eq->queue, fid, drop, arg);
+	if (eq_empty(&eq->queue))
+		engine_channel_clear(&eq->channel);
+	platform_unlock(&eq->lock);
+}

@@ -23,6 +23,13 @@ int engine_eq_push(struct engine_eq *eq, uint32_t event, const void *buf, size_t
 int engine_eq_push_error(struct engine_eq *eq, const struct fi_eq_err_entry *err);
 
 /*
+ * engine_eq_forget - remove what eq_forget() removes
+ * @drop: called with the queue's lock held
+ */
+void engine_eq_forget(struct engine_eq *eq, const struct fid *fid,
+		      void (*drop)(void *arg, const struct fi_eq_cm_entry *entry), void *arg);
+
+/*
  * engine_eq_wake - wake the readers that sleep on the queue: it has an event, or they have to check
  * again
  * The caller holds the queue's lock.

@@ -382,8 +382,12 @@ static inline __attribute__((always_inline)) ssize_t engine_post_one(
 	uint64_t source;
 	int ret;
 
-	if (unlikely(!buf.iov_base && buf.iov_len))
-		return engine_refuse_call(ctx, "a receive", -FI_EINVAL);
+	if (unlikely(!buf.iov_base && buf.iov_len)) {
+		if (!ctx->domain->connects)
+			return engine_refuse_call(ctx, "a receive", -FI_EINVAL);
+		buf.iov_len =
+			0; /* programs of MSG endpoints do that for messages without payload */
+	}
 	ret = engine_recv_source(ctx, src, &source);
 	if (unlikely(ret))
 		return engine_refuse_call(ctx, "a receive", ret);

@@ -239,6 +239,7 @@ int engine_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain->fid.ops = &engine_domain_ops;
 	domain->fid.mr = &engine_mr_ops;
 	domain->fabric = fabric;
+	domain->connects = info->ep_attr && info->ep_attr->type == FI_EP_MSG;
 	if (info->tx_attr)
 		domain->tx_level = info->tx_attr->op_flags & ENGINE_TX_LEVELS;
 	engine_domain_threads(domain, info->domain_attr);

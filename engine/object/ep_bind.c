@@ -4,6 +4,7 @@
  * endpoint is enabled and again later. Calls hold the domain.
  */
 #include <rdma/fi_errno.h>
+#include "cm.h"
 #include "cntr_fid.h"
 #include "ctx.h"
 #include "domain_fid.h"
@@ -41,7 +42,7 @@ static int engine_ep_bind_av(struct engine_ep *ep, struct engine_av *av)
 }
 
 /*
- * The queue reports the end of fi_join_collective; it replaces the one bound before. It may give
+ * The queue reports the end of fi_join_collective, and connections; it replaces the one bound before. It may give
  * the domain a thread. Takes the domain itself: the lock of the queue comes first.
  */
 static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t flags)
@@ -59,6 +60,7 @@ static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t 
 		return ret;
 	engine_enter(ep->domain);
 	drop = ep->eq;
+	engine_cm_report_to(ep, eq);
 	ep->eq = eq;
 	engine_leave(ep->domain);
 	if (drop)

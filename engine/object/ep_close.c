@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "access.h"
+#include "cm.h"
 #include "cntr.h"
 #include "coll.h"
 #include "ctx.h"
@@ -54,7 +55,7 @@ static bool engine_lent(const struct engine_ep *ep)
 	return false;
 }
 
-static void engine_ep_drain(struct engine_ep *ep)
+void engine_ep_drain(struct engine_ep *ep)
 {
 	uint64_t end = platform_now_ns() + DRAIN_NS;
 
@@ -105,6 +106,7 @@ void engine_ep_free(struct engine_ep *ep)
 		engine_peer_free(peer);
 	}
 	engine_coll_free(ep);
+	engine_cm_free(ep);
 	engine_rxq_fini(ep->domain, &ep->rx.own);
 	engine_sep_free(ep);
 	pool_fini(&ep->tx_pool);
@@ -116,7 +118,7 @@ void engine_ep_free(struct engine_ep *ep)
 	platform_free(ep);
 }
 
-static void engine_ep_report(struct engine_ep *ep)
+void engine_ep_report(struct engine_ep *ep)
 {
 	struct weft_route routes[ENGINE_WIRE_MAX];
 	size_t cnt = ENGINE_WIRE_MAX;
@@ -132,7 +134,8 @@ void engine_ep_end(struct engine_ep *ep)
 
 	if (ep->enabled) {
 		engine_ep_drain(ep);
-		engine_ep_report(ep);
+		if (ep->wire_cnt)
+			engine_ep_report(ep);
 		engine_ctx_close_tables(&ep->ctx);
 		engine_bells_part(ep);
 	}
@@ -168,8 +171,10 @@ int engine_ep_close(struct fid *fid)
 	       engine_mr_bound(domain, ctx->ep) || engine_coll_busy(ctx->ep);
 	if (!busy && eq)
 		engine_ref(&domain->refs); /* until engine_eq_drop() */
-	if (!busy)
+	if (!busy) {
+		engine_cm_report_to(ctx->ep, NULL);
 		engine_ep_end(ctx->ep);
+	}
 	engine_leave(domain);
 	if (!busy && eq) {
 		engine_eq_drop(eq, domain);

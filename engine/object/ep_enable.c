@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include "auto.h"
+#include "cm.h"
 #include "ctx.h"
 #include "domain_fid.h"
 #include "ep_fid.h"
@@ -33,7 +34,7 @@ static void engine_ep_budget(struct engine_ep *ep)
  */
 static int engine_ep_ready(const struct engine_ep *ep)
 {
-	if (!ep->av)
+	if (!ep->av && ep->kind == ENGINE_EP_RDM)
 		return engine_refuse(ep->family, FI_LOG_EP_CTRL, -FI_ENOAV, "fi_enable",
 				     "no address vector is bound");
 	return ep->sep_rxs ? 0 : engine_shared_check(ep);
@@ -67,7 +68,8 @@ static void engine_ep_warn_unbound(struct engine_ep *ep)
 	bool receives = rx && !engine_reports(rx->cq, rx->cntr, ENGINE_RX_CNTRS);
 	int which = sends + 2 * receives - 1;
 
-	if (ep->domain->warned_unbound || ep->sep_rxs || which < 0)
+	if (ep->domain->warned_unbound || ep->sep_rxs || ep->kind == ENGINE_EP_PASSIVE ||
+	    which < 0)
 		return;
 	ep->domain->warned_unbound = true;
 	FI_WARN(ep->family->provider, FI_LOG_EP_CTRL,
@@ -127,6 +129,7 @@ int engine_ep_enable(struct engine_ep *ep)
 	else if (!ep->enabled)
 		ret = engine_ep_start(ep);
 	if (!ret && !ep->eq) {
+		engine_cm_report_to(ep, eq);
 		ep->eq = eq;
 		eq = NULL;
 	}

@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_errno.h>
 #include <weft/routes.h>
+#include "cm.h"
 #include "coll.h"
 #include "conns.h"
 #include "ctx.h"
@@ -45,7 +46,7 @@ int engine_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void *
 	return 0;
 }
 
-static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
+int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
 {
 	struct engine_ep *ep = ep_of(fid);
 	struct weft_addr address;
@@ -67,7 +68,7 @@ static int engine_ep_getname(struct fid *fid, void *addr, size_t *len)
 	return room < *len ? -FI_ETOOSMALL : 0;
 }
 
-static int engine_ep_setname(struct fid *fid, void *addr, size_t len)
+int engine_ep_setname(struct fid *fid, void *addr, size_t len)
 {
 	struct engine_ep *ep = ep_of(fid);
 	struct weft_addr bind;
@@ -174,14 +175,26 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 	pool_init(&ep->landing_pool, sizeof(struct engine_landing), 0);
 }
 
+/* Sets the kind of endpoint that @type asks for. Returns 0 or -FI_EINVAL. */
+static int engine_ep_type(const struct engine_domain *domain, const struct fi_info *info,
+			  size_t fclass, uint8_t *kind)
+{
+	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
+	bool connects = domain->family->info_copy && fclass == FI_CLASS_EP;
+
+	*kind = type == FI_EP_MSG ? ENGINE_EP_MSG : ENGINE_EP_RDM;
+	if (type == FI_EP_RDM || type == FI_EP_UNSPEC || (type == FI_EP_MSG && connects))
+		return 0;
+	return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, EP_OPEN,
+				   connects ? "ep_attr.type is FI_EP_RDM or FI_EP_MSG"
+					    : "ep_attr.type is FI_EP_RDM",
+				   type);
+}
+
 static int engine_ep_info_check(const struct engine_domain *domain, const struct fi_info *info)
 {
 	int ret;
 
-	if (info->ep_attr && info->ep_attr->type != FI_EP_RDM &&
-	    info->ep_attr->type != FI_EP_UNSPEC)
-		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, EP_OPEN,
-					   "ep_attr.type is FI_EP_RDM", info->ep_attr->type);
 	if (info->caps & ~(ENGINE_CAPS | ENGINE_SIDE_CAPS))
 		return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, EP_OPEN,
 					   "caps beyond those that fi_getinfo offers",
@@ -224,22 +237,29 @@ static int engine_ep_source(struct engine_ep *ep, const struct fi_info *info)
 /* An endpoint without connections of its own accepts each request at once. */
 static void engine_ep_admit(struct wire_conn *conn, const struct hello *hello)
 {
-	engine_conn_accept(conn, hello, NULL);
+	if (hello->kind == HELLO_RDM)
+		engine_conn_accept(conn, hello, NULL);
+	else
+		engine_conn_refuse(conn, -FI_ECONNREFUSED, NULL);
 }
 
 int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t fclass,
 		     void *context, struct engine_ep **out)
 {
 	struct engine_ep *ep;
+	uint8_t kind;
 	int ret;
 
-	ret = engine_ep_info_check(domain, info);
+	ret = engine_ep_type(domain, info, fclass, &kind);
+	if (!ret)
+		ret = engine_ep_info_check(domain, info);
 	if (ret)
 		return ret;
 	ep = platform_alloc(sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
 	engine_ep_init(ep, domain, info);
+	ep->kind = kind;
 	ep->requested = engine_ep_admit;
 	ret = engine_ep_auth(ep, info->ep_attr);
 	if (!ret)
@@ -259,6 +279,18 @@ int engine_ep_create(struct engine_domain *domain, struct fi_info *info, size_t 
 	return 0;
 }
 
+void engine_ep_plain(struct engine_ep *ep)
+{
+	ep->ctx.tx = &ep->tx;
+	ep->ctx.rx = &ep->rx;
+	ep->rx.ep = ep;
+	ep->rx.q = &ep->rx.own;
+	ep->rx.own.min_multi_recv = ENGINE_MIN_MULTI_RECV;
+	ep->rx0 = &ep->rx;
+	ep->rxs = &ep->rx0;
+	ep->rx_cnt = ep->tx_cnt = 1;
+}
+
 int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
 		   void *context)
 {
@@ -272,14 +304,16 @@ int engine_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep *
 	ret = engine_ep_create(domain, info, FI_CLASS_EP, context, &ep);
 	if (ret)
 		return ret;
-	ep->ctx.tx = &ep->tx;
-	ep->ctx.rx = &ep->rx;
-	ep->rx.ep = ep;
-	ep->rx.q = &ep->rx.own;
-	ep->rx.own.min_multi_recv = ENGINE_MIN_MULTI_RECV;
-	ep->rx0 = &ep->rx;
-	ep->rxs = &ep->rx0;
-	ep->rx_cnt = ep->tx_cnt = 1;
+	engine_ep_plain(ep);
+	if (ep->kind == ENGINE_EP_MSG) {
+		ret = engine_cm_open(ep, info->handle);
+		if (ret) {
+			engine_enter(domain);
+			engine_ep_end(ep);
+			engine_leave(domain);
+			return ret;
+		}
+	}
 	*out = &ep->ctx.fid;
 	return 0;
 }

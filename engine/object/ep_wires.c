@@ -41,6 +41,12 @@ void engine_wires_close(struct engine_ep *ep)
 	ep->wire_cnt = 0;
 }
 
+/* Returns true if the endpoint connects, and no peer connects to it. */
+static bool engine_wires_dial(const struct engine_ep *ep)
+{
+	return ep->kind == ENGINE_EP_MSG && !ep->accepts;
+}
+
 /*
  * Returns true if the endpoint listens where the program asked: a wire that failed leaves its part
  * of the address empty.
@@ -50,7 +56,7 @@ static bool engine_wires_placed(const struct engine_ep *ep)
 	static const uint8_t anywhere[sizeof(ep->bind.ip)];
 	bool asked = ep->bind.port || memcmp(ep->bind.ip, anywhere, sizeof(anywhere));
 
-	return !asked || ep->address.family != ADDR_FAMILY_NONE;
+	return !asked || engine_wires_dial(ep) || ep->address.family != ADDR_FAMILY_NONE;
 }
 
 /* The last wire that is not open: the network's, which comes last, is what a requested address is about. NULL: all are. */
@@ -96,7 +102,8 @@ static int engine_wires_make(struct engine_ep *ep)
 				  .tx_size = ep->tx_size,
 				  .remote_events = engine_wires_remote_events(ep),
 				  .domain = ep->domain,
-				  .by_nonce = ep->family->by_nonce };
+				  .by_nonce = ep->family->by_nonce || ep->accepts,
+				  .dials = engine_wires_dial(ep) };
 	const struct wire_provider *wp;
 	int lack = 0, err;
 	bool any = false;

@@ -128,6 +128,10 @@ static int engine_eq_close(struct fid *fid)
 
 	if (ret)
 		return ret;
+	if (atomic_load_explicit(&eq->connections, memory_order_relaxed))
+		return engine_refuse(
+			eq->fabric->family, FI_LOG_EQ, -FI_EBUSY, "fi_close of an event queue",
+			"connected or passive endpoints report there; close those first");
 	if (eq->set)
 		engine_waitset_leave(eq);
 	platform_lock(&eq->lock);

@@ -8,14 +8,17 @@
 #include "eq_fid.h"
 #include "fabric_fid.h"
 #include "no_call.h"
+#include "pep_fid.h"
 #include "refs.h"
 #include "refuse.h"
 #include "wait_set_fid.h"
 
 void engine_fabric_put(struct engine_fabric *fabric)
 {
-	if (atomic_fetch_sub_explicit(&fabric->refs, 1, memory_order_acq_rel) == 1)
-		platform_free(fabric);
+	if (atomic_fetch_sub_explicit(&fabric->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	engine_peps_close(fabric);
+	platform_free(fabric);
 }
 
 /* Objects that are open in the fabric keep it. */
@@ -23,12 +26,6 @@ static int engine_fabric_close(struct fid *fid)
 {
 	engine_fabric_put(container_of(fid, struct engine_fabric, fid.fid));
 	return 0;
-}
-
-static int engine_no_pep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
-			 void *context)
-{
-	return -FI_ENOSYS;
 }
 
 static int engine_domain2_open(struct fid_fabric *fabric, struct fi_info *info,
@@ -70,7 +67,7 @@ static struct fi_ops engine_fabric_fi_ops = {
 static struct fi_ops_fabric engine_fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
 	.domain = engine_domain_open,
-	.passive_ep = engine_no_pep,
+	.passive_ep = engine_pep_open,
 	.eq_open = engine_eq_open,
 	.wait_open = engine_waitset_open,
 	.trywait = engine_trywait,
@@ -103,6 +100,10 @@ int engine_fabric_open(const struct engine_family *family, struct fi_fabric_attr
 	fabric->fid.ops = &engine_fabric_ops;
 	fabric->fid.api_version = attr->api_version;
 	fabric->family = family;
+	if (engine_peps_open(fabric)) {
+		platform_free(fabric);
+		return -FI_ENOMEM;
+	}
 	engine_ref(&fabric->refs);
 	*out = &fabric->fid;
 	return 0;

@@ -450,7 +450,7 @@ int engine_no_cm_shutdown(struct fid_ep *ep, uint64_t flags)
 	return -FI_ENOSYS;
 }
 
-static int no_cm_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+int engine_no_cm_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
 		      void *context)
 {
 	return -FI_ENOSYS;
@@ -466,5 +466,5 @@ struct fi_ops_cm engine_no_cm_ops = {
 	.accept = engine_no_cm_accept,
 	.reject = engine_no_cm_reject,
 	.shutdown = engine_no_cm_shutdown,
-	.join = no_cm_join,
+	.join = engine_no_cm_join,
 };

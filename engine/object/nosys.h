@@ -30,5 +30,8 @@ int engine_no_cm_listen(struct fid_pep *pep);
 int engine_no_cm_accept(struct fid_ep *ep, const void *param, size_t paramlen);
 int engine_no_cm_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen);
 int engine_no_cm_shutdown(struct fid_ep *ep, uint64_t flags);
+/* and that of endpoints that may be members of groups */
+int engine_no_cm_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		      void *context);
 
 #endif

@@ -30,8 +30,6 @@ void engine_options_init(struct engine_options *options, const struct fi_info *i
 	};
 }
 
-#define CM_DATA_MAX 256u /* bytes in a connection request; no endpoint sends one */
-
 /*
  * The operations that a limit applies to, and where it is stored; caps 0: the option is not a
  * limit.
@@ -87,7 +85,7 @@ static int engine_option(struct engine_ctx *ctx, int name, size_t *val)
 	else if (name == FI_OPT_MIN_MULTI_RECV && ep && ep->rx_cnt)
 		*val = ep->rx0->q->min_multi_recv;
 	else if (name == FI_OPT_CM_DATA_SIZE && ep)
-		*val = CM_DATA_MAX;
+		*val = HELLO_DATA_MAX;
 	else if (name == FI_OPT_FIREWALL_ADDR && ep)
 		*val = false; /* a peer's own address is always used to connect to it */
 	else if (name == FI_OPT_TX_SIZE && ep && !(ctx->rx && !ctx->tx))

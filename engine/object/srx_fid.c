@@ -325,7 +325,7 @@ int engine_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_
 	srx->ctx.rx = &srx->rx;
 	srx->ctx.rx_caps = engine_part_caps(attr ? attr->caps : 0, ENGINE_CAPS);
 	srx->ctx.rx_op_flags = attr ? attr->op_flags : 0;
-	srx->ctx.directed_recv = srx->ctx.rx_caps & FI_DIRECTED_RECV;
+	srx->ctx.directed_recv = !domain->connects && srx->ctx.rx_caps & FI_DIRECTED_RECV;
 	srx->ctx.fid.fid.fclass = FI_CLASS_SRX_CTX;
 	srx->ctx.fid.fid.context = context;
 	srx->ctx.fid.fid.ops = &engine_srx_fi_ops;

@@ -21,6 +21,8 @@ static struct engine_peer *engine_peer_by_hello(struct engine_ep *ep, const stru
 	struct list *node, *after;
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;
 
+	if (ep->only)
+		return ep->only;
 	if (ep->av) {
 		engine_av_follow(ep->av);
 		addr = av_find(&ep->av->table, &hello->addr);
@@ -84,8 +86,8 @@ void engine_conn_refuse(struct wire_conn *conn, int err, const struct hello_data
 	conn->wire->ops->refuse(conn, err, data);
 }
 
-void engine_conn_accept(struct wire_conn *conn, const struct hello *hello,
-			const struct hello_data *data)
+int engine_conn_accept(struct wire_conn *conn, const struct hello *hello,
+		       const struct hello_data *data)
 {
 	struct engine_peer *peer;
 	struct hello answer;
@@ -93,7 +95,7 @@ void engine_conn_accept(struct wire_conn *conn, const struct hello *hello,
 
 	if (err) {
 		engine_conn_refuse(conn, err, NULL);
-		return;
+		return err;
 	}
 	engine_hello_say(peer, hello->rail, &answer);
 	if (data)
@@ -103,6 +105,7 @@ void engine_conn_accept(struct wire_conn *conn, const struct hello *hello,
 		engine_conn_link(peer, conn, hello->rail);
 	engine_expect(peer->ep, conn->wire->idx);
 	conn->wire->ops->accept(conn, &answer);
+	return 0;
 }
 
 void engine_conn_request(struct wire_conn *conn, const struct hello *hello)

@@ -82,17 +82,23 @@ void engine_conn_end(struct wire_conn *conn)
 	conn->wire->ops->disconnect(conn);
 }
 
+void engine_conns_leave(struct engine_peer *peer)
+{
+	while (!list_empty(&peer->conns))
+		engine_conn_drop(peer, container_of(peer->conns.next, struct wire_conn, link));
+}
+
 void engine_conn_broken(struct engine_peer *peer, int err)
 {
 	engine_peer_lost(peer, err, false);
 }
 
 /*
- * Start to connect over the wire @idx. Returns 0, -FI_EHOSTUNREACH: it can't reach the peer, or
- * another -FI_E*.
+ * Start to connect over the wire @idx. @data: NULL: none. Returns 0, -FI_EHOSTUNREACH: it can't reach
+ * the peer, or another -FI_E*.
  */
 static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
-			     const struct weft_addr *address)
+			     const struct weft_addr *address, const struct hello_data *data)
 {
 	struct engine_ep *ep = peer->ep;
 	struct engine_wire *w = &ep->wires[idx];
@@ -103,6 +109,8 @@ static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
 	if (!w->wire || peer->self != (idx == ep->wire_cnt - 1) || peer->unreachable & 1u << idx)
 		return -FI_EHOSTUNREACH;
 	engine_hello_say(peer, 0, &hello);
+	if (data)
+		hello.data = *data;
 	ret = w->ops->connect(w->wire, peer, address, &hello, &conn);
 	if (ret) {
 		if (ret == -FI_EHOSTUNREACH)
@@ -160,13 +168,17 @@ void engine_peer_connect(struct engine_peer *peer)
 		return;
 	if (!list_empty(&peer->conns))
 		return;
+	if (ep->cm_ops) { /* something is queued behind the end of the connection */
+		engine_peer_lost(peer, -FI_ENOTCONN, false);
+		return;
+	}
 	if (peer->state == PEER_IDLE)
 		peer->since_ns = platform_now_ns();
 	else if (platform_now_ns() < peer->retry_ns)
 		return;
 	peer->state = PEER_CONNECTING;
 	for (uint32_t i = 0; i < ep->wire_cnt; i++) {
-		ret = engine_connect_on(peer, i, &peer->address);
+		ret = engine_connect_on(peer, i, &peer->address, NULL);
 		if (!ret)
 			return;
 		if (ret == -FI_ECONNREFUSED)
@@ -183,6 +195,15 @@ void engine_peer_connect(struct engine_peer *peer)
 	} else {
 		engine_peer_give_up(peer, peer->dead ? -FI_ECONNREFUSED : -FI_EHOSTUNREACH);
 	}
+}
+
+int engine_peer_dial(struct engine_peer *peer, const struct hello_data *data)
+{
+	int ret = engine_connect_on(peer, 0, &peer->address, data);
+
+	if (!ret)
+		peer->state = PEER_CONNECTING;
+	return ret;
 }
 
 bool engine_inject_early(struct engine_peer *peer)
@@ -280,7 +301,7 @@ static void engine_peer_upgrade(struct engine_peer *peer, uint32_t idx,
 		peer->unreachable = 0;
 	for (uint32_t i = 0; i < idx; i++)
 		if (!engine_conn_at(peer, i, 0))
-			engine_connect_on(peer, i, full);
+			engine_connect_on(peer, i, full, NULL);
 }
 
 /* Returns 0, or why the peer is given up for its hello. */
@@ -288,6 +309,8 @@ static int engine_hello_refused(const struct wire_conn *conn, const struct hello
 {
 	if (!engine_hello_authorized(conn->peer->ep, hello))
 		return -FI_EKEYREJECTED;
+	if (hello->kind != engine_hello_kind(conn->peer->ep))
+		return -FI_EINVAL;
 	return conn->ours && hello->rail != conn->rail ? -FI_EINVAL : 0;
 }
 
@@ -330,6 +353,13 @@ void engine_conn_up(struct wire_conn *conn, const struct hello *hello)
 	if (conn->ours && !peer->self)
 		engine_peer_upgrade(peer, idx, &hello->addr);
 	engine_peer_route(peer);
+	if (peer->ep->cm_ops) {
+		err = peer->ep->cm_ops->up(peer, hello);
+		if (err) {
+			engine_peer_lost(peer, err, false);
+			return;
+		}
+	}
 	peer->ep->domain->ops->flush(peer);
 }
 
@@ -424,7 +454,11 @@ static void engine_accept_failed(struct engine_peer *peer)
 
 void engine_conn_refused(struct wire_conn *conn, int err, const struct hello_data *data)
 {
-	/* The endpoint's program sees no conns: the data is dropped. */
+	struct engine_peer *peer = conn->peer;
+
+	/* Only the program of a MSG endpoint sees conns: for others the data is dropped. */
+	if (peer && peer->ep->cm_ops && engine_conn_linked(conn))
+		peer->ep->cm_ops->refused(peer, err, data);
 	engine_conn_down(conn, err);
 }
 
@@ -440,7 +474,9 @@ void engine_conn_down(struct wire_conn *conn, int err)
 		return;
 	}
 	engine_conn_drop(peer, conn);
-	if (!joined && !conn->ours)
+	if (peer->ep->cm_ops)
+		engine_peer_lost(peer, err ? err : -FI_ECONNRESET, !err);
+	else if (!joined && !conn->ours)
 		engine_accept_failed(peer);
 	else if (!joined)
 		engine_connect_failed(peer, conn->wire->idx, err);

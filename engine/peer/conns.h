@@ -18,6 +18,14 @@
 void engine_peer_connect(struct engine_peer *peer);
 
 /*
+ * engine_peer_dial - connect once to the peer of a MSG endpoint, over its first wire
+ * @data: private data for the program of the other side; copied; NULL: none
+ *
+ * ep->cm_ops reports what becomes of it. Returns 0, or -FI_E* and nothing happened.
+ */
+int engine_peer_dial(struct engine_peer *peer, const struct hello_data *data);
+
+/*
  * engine_inject_early - returns true if an injected operation can't be taken yet
  *
  * A program need make no progress after an operation that was injected, so with manual progress one
@@ -32,6 +40,9 @@ struct wire_conn *engine_conn_at(const struct engine_peer *peer, uint32_t idx, u
 
 /* engine_conn_link - add a conn to its peer, behind those of its wire */
 void engine_conn_link(struct engine_peer *peer, struct wire_conn *conn, uint32_t rail);
+
+/* engine_conns_leave - the conns of a peer are no longer its own: their wire is about to be closed */
+void engine_conns_leave(struct engine_peer *peer);
 
 /* engine_conn_end - disconnect a conn of a peer */
 void engine_conn_end(struct wire_conn *conn);
@@ -60,10 +71,11 @@ void engine_conn_broken(struct engine_peer *peer, int err);
  * @data:  private data for the requester's program, at most HELLO_DATA_MAX bytes; copied; NULL:
  *         none
  *
- * Returns the request to its wire: engine_conn_up() or engine_conn_down() follows.
+ * Returns the request to its wire, and 0: engine_conn_up() or engine_conn_down() follows. Or -FI_E*:
+ * it is refused.
  */
-void engine_conn_accept(struct wire_conn *conn, const struct hello *hello,
-			const struct hello_data *data);
+int engine_conn_accept(struct wire_conn *conn, const struct hello *hello,
+		       const struct hello_data *data);
 
 /* engine_conn_refuse - refuse a connection request with -FI_E* @err; returns it to its wire */
 void engine_conn_refuse(struct wire_conn *conn, int err, const struct hello_data *data);

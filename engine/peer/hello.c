@@ -38,7 +38,8 @@ void engine_hello_say(struct engine_peer *peer, uint32_t rail, struct hello *hel
 	*hello = (struct hello){
 		.magic = HELLO_MAGIC,
 		.version = HELLO_VERSION,
-		.rail = (uint16_t)rail,
+		.rail = (uint8_t)rail,
+		.kind = engine_hello_kind(ep),
 		.epoch = ep->epoch,
 		.window = peer->window,
 		.seq = (uint32_t)peer->tx_seq,

@@ -7,7 +7,13 @@
 #ifndef WEFT_HELLO_H
 #define WEFT_HELLO_H
 
-#include "peers.h"
+#include "endpoint.h"
+
+/* engine_hello_kind - returns which kind of endpoint (enum hello_kind) @ep says that it is */
+static inline uint8_t engine_hello_kind(const struct engine_ep *ep)
+{
+	return ep->kind == ENGINE_EP_RDM ? HELLO_RDM : HELLO_MSG;
+}
 
 /* engine_hello_say - fill the hello to the peer; the first one of an incarnation grants its window */
 void engine_hello_say(struct engine_peer *peer, uint32_t rail, struct hello *hello);

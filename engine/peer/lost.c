@@ -4,6 +4,7 @@
  * incarnation. progress/ fails the operations under way (domain->ops->lost). Called with the domain
  * held.
  */
+#include <rdma/fi_errno.h>
 #include "lost.h"
 #include "conns.h"
 #include "endpoint.h"
@@ -26,5 +27,7 @@ void engine_peer_lost(struct engine_peer *peer, int err, bool orderly)
 	peer->nak_cnt = 0;
 	while ((node = list_pop(&peer->ctl)))
 		pool_put(&ep->ctl_pool, container_of(node, struct engine_ctl, link));
-	ep->domain->ops->lost(peer, err, orderly);
+	ep->domain->ops->lost(peer, ep->cm_ops ? -FI_ECANCELED : err, orderly);
+	if (ep->cm_ops)
+		ep->cm_ops->lost(peer, err);
 }

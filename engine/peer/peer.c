@@ -122,6 +122,8 @@ struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr)
 	const struct weft_addr *address;
 	struct engine_peer *peer;
 
+	if (ep->connected)
+		return ep->only;
 	if (!ep->enabled || !ep->av)
 		return NULL;
 	engine_av_follow(ep->av);
@@ -132,6 +134,37 @@ struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr)
 		return ep->peers[addr];
 	peer = engine_peer_known(ep, address);
 	return engine_peer_put(ep, addr, peer ? peer : engine_peer_new(ep, address, addr));
+}
+
+struct engine_peer *engine_peer_only(struct engine_ep *ep, const struct weft_addr *address)
+{
+	struct engine_peer *peer = ep->only;
+
+	if (!peer) {
+		peer = engine_peer_new(ep, address, FI_ADDR_NOTAVAIL);
+		if (!peer)
+			return NULL;
+		peer->slots = 1; /* until the endpoint is closed */
+		peer->self = false;
+		ep->only = peer;
+	}
+	peer->address = *address;
+	return peer;
+}
+
+/* The fast paths look up address 0, which programs of such endpoints often pass. */
+void engine_only_open(struct engine_ep *ep)
+{
+	if (engine_peers_room(ep, 0))
+		ep->peers[0] = ep->only;
+	ep->connected = true;
+}
+
+void engine_only_close(struct engine_ep *ep)
+{
+	if (ep->peer_cap)
+		ep->peers[0] = NULL;
+	ep->connected = false;
 }
 
 struct engine_peer *engine_peer_ctx(struct engine_ep *ep, fi_addr_t addr, uint32_t *idx)
@@ -153,7 +186,7 @@ struct engine_peer *engine_peer_ctx(struct engine_ep *ep, fi_addr_t addr, uint32
 
 ssize_t engine_peer_refused(struct engine_ep *ep, fi_addr_t addr)
 {
-	if (!ep->enabled)
+	if (!ep->enabled || ep->cm_ops)
 		return -FI_EOPBADSTATE;
 	return av_get(&ep->av->table, addr) ? -FI_ENOMEM : -FI_EINVAL;
 }

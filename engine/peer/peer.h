@@ -21,9 +21,23 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 
 /*
  * engine_peer_open - get the peer of an address vector entry; creates it on first use
- * Returns NULL if the endpoint is not enabled, if there is no such entry, or without memory.
+ * Of a MSG endpoint every address is that of its peer. Returns NULL if the endpoint is not enabled or
+ * not connected, if there is no such entry, or without memory.
  */
 struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr);
+
+/*
+ * engine_peer_only - make the one peer of a MSG endpoint, ep->only, or give it another address
+ * Returns it, or NULL without memory.
+ */
+struct engine_peer *engine_peer_only(struct engine_ep *ep, const struct weft_addr *address);
+
+/*
+ * engine_only_open - data calls reach ep->only from now on
+ * engine_only_close - they are refused from now on
+ */
+void engine_only_open(struct engine_ep *ep);
+void engine_only_close(struct engine_ep *ep);
 
 /*
  * engine_peer_refused - returns the error to report after engine_peer_at() has returned NULL:

@@ -141,6 +141,8 @@ struct engine_domain {
 	/* Event queue of objects without one of their own, or NULL */
 	struct engine_eq *eq;
 	const struct engine_domain_ops *ops;
+	/* It was opened for MSG endpoints, whose receives name no source */
+	bool connects;
 	/* Completion level (ENGINE_TX_LEVELS) that it was opened with */
 	uint64_t tx_level;
 	/* Objects that are open, but for regions, which mr->pool counts */

@@ -8,7 +8,36 @@
 #include "auth.h"
 #include "peers.h"
 
+struct engine_cm;
 struct engine_coll;
+struct hello;
+struct hello_data;
+
+/* How an endpoint meets peers. */
+enum engine_ep_kind {
+	ENGINE_EP_RDM,
+	/* FI_EP_MSG: it connects to one peer, or accepts one request */
+	ENGINE_EP_MSG,
+	/* It listens for a passive endpoint, which has the requests */
+	ENGINE_EP_PASSIVE,
+};
+
+/*
+ * What connections are to the rooms below: the program asks for each, and is told of its end.
+ * Constant, installed when a MSG endpoint is opened. Called with the domain held, from poll() of a
+ * wire.
+ */
+struct engine_cm_ops {
+	/* The peer is connected. Returns 0, or -FI_E* that ends the connection. @hello: borrowed */
+	int (*up)(struct engine_peer *peer, const struct hello *hello);
+	/* The peer has refused; lost() follows. @data: borrowed */
+	void (*refused)(struct engine_peer *peer, int err, const struct hello_data *data);
+	/*
+	 * The connection has ended, or none could be made; operations under way have ended.
+	 * @err: -FI_E*
+	 */
+	void (*lost)(struct engine_peer *peer, int err);
+};
 
 struct engine_wire {
 	/* NULL: it could not be opened */
@@ -146,6 +175,18 @@ struct engine_ep {
 	 * holds memory of its wire, and a descriptor over tcp. @hello: borrowed
 	 */
 	void (*requested)(struct wire_conn *conn, const struct hello *hello);
+	/* enum engine_ep_kind */
+	uint8_t kind;
+	/* ENGINE_EP_MSG: it was opened with a request, and waits for what else its peer connects */
+	bool accepts;
+	/* ENGINE_EP_MSG: data calls go to @only, whatever address they name */
+	bool connected;
+	/* ENGINE_EP_MSG: its one peer, from fi_connect or fi_accept on */
+	struct engine_peer *only;
+	/* NULL for the other kinds */
+	const struct engine_cm_ops *cm_ops;
+	/* Owned; the state of its connection */
+	struct engine_cm *cm;
 };
 
 /* engine_ep_look_next - look in the next round: a wire but the first is to be polled */

@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_prov.h>
 #include "bounds.h"
 
+struct engine_peps;
 struct weft_route;
 
 /*
@@ -63,6 +64,16 @@ struct engine_family {
 	struct fi_ops_tagged *tagged;
 	/* ops_open - fi_open_ops() of a fabric or domain; NULL: -FI_ENOSYS. Any thread */
 	int (*ops_open)(const char *name, uint64_t flags, void **ops);
+	/*
+	 * NULL, both: the provider has no MSG endpoints, and its wire none of their operations.
+	 *
+	 * info_copy - a deep copy of an fi_info of the provider, without its handle
+	 * @src, @dest: addresses of the copy; NULL: those of @info
+	 * Returns owned memory for info_free or fi_freeinfo, or NULL without memory.
+	 */
+	struct fi_info *(*info_copy)(const struct fi_info *info, const struct weft_addr *src,
+				     const struct weft_addr *dest);
+	void (*info_free)(struct fi_info *info);
 	/* closing - NULL, or called with what went over an enabled endpoint's wires before it ends */
 	void (*closing)(struct fi_provider *provider, const struct weft_route *routes,
 			size_t cnt);
@@ -73,6 +84,8 @@ struct engine_fabric {
 	const struct engine_family *family;
 	/* the program's, until it closes it, and of what is open in it */
 	_Atomic int refs;
+	/* Its passive endpoints; NULL if the provider has none. Owned */
+	struct engine_peps *peps;
 	/* The child of a fork lacks who was in an event queue or wait set of it (forked.h) */
 	bool left;
 };

@@ -65,6 +65,8 @@ struct engine_eq {
 	 * References: of the program, until it closes the queue, and of the domains in @watched
 	 */
 	_Atomic int refs;
+	/* MSG endpoints and passive ones that are bound: the program can't close it */
+	_Atomic int connections;
 	/* Closed by the program; with @lock held */
 	bool closed;
 };
