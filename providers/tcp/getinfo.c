@@ -55,6 +55,11 @@ static struct fi_ep_attr ep_offer = {
 	ENGINE_EP_OFFER,
 };
 
+/* A connection has one source, so that nothing names it, and no group. */
+#define MSG_LACKS                                                                        \
+	(FI_DIRECTED_RECV | FI_SOURCE | FI_NAMED_RX_CTX | FI_COLLECTIVE | FI_SHARED_AV | \
+	 FI_AV_USER_ID)
+
 static const struct fi_domain_attr domain_offer = {
 	ENGINE_DOMAIN_OFFER,
 	.caps = ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
@@ -96,10 +101,51 @@ static const struct tcp_iface *iface_of(const struct query *q, const union tcp_s
 	return NULL;
 }
 
+/*
+ * The identity under which MSG endpoints are answered: their protocol is the same under each name that
+ * has them. Returns 0, or -FI_ENODATA for the name of a layer over them.
+ */
+static int msg_identity(const struct query *q, struct info_identity *as)
+{
+	*as = *info_identity_of(weft_tcp_identities, q->hints);
+	if (as->spellings)
+		return info_refuse(&tcp_provider,
+				   "has no FI_EP_MSG endpoints under the name %s", as->name);
+	as->protocol = FI_PROTO_SOCK_TCP;
+	as->protocol_version = 0;
+	return 0;
+}
+
+/* An offer of MSG endpoints: less than the others, in memory of the caller. */
+struct msg_offer {
+	struct fi_tx_attr tx;
+	struct fi_rx_attr rx;
+	struct fi_ep_attr ep;
+	struct info_identity as;
+};
+
+static int msg_offer_make(const struct query *q, struct msg_offer *msg, struct fi_info *offer)
+{
+	msg->tx = engine_tx_offer;
+	msg->rx = engine_rx_offer;
+	msg->ep = ep_offer;
+	msg->tx.caps &= ~MSG_LACKS;
+	msg->rx.caps &= ~MSG_LACKS;
+	msg->ep.type = FI_EP_MSG;
+	offer->caps &= ~MSG_LACKS;
+	offer->tx_attr = &msg->tx;
+	offer->rx_attr = &msg->rx;
+	offer->ep_attr = &msg->ep;
+	offer->domain_attr->caps &= ~MSG_LACKS;
+	return msg_identity(q, &msg->as);
+}
+
 /* Adds one answer: from @src, an address of @iface, to @dest, which may be NULL. */
 static void answer(struct query *q, const struct tcp_iface *iface, union tcp_sockaddr *src,
 		   union tcp_sockaddr *dest)
 {
+	bool connects = q->hints && q->hints->ep_attr && q->hints->ep_attr->type == FI_EP_MSG;
+	const struct info_identity *as = info_identity_of(weft_tcp_identities, q->hints);
 	struct fi_domain_attr domain = domain_offer;
 	struct fi_fabric_attr fabric = { .prov_version = FI_VERSION(FI_MAJOR_VERSION,
 								    FI_MINOR_VERSION) };
@@ -117,15 +163,20 @@ static void answer(struct query *q, const struct tcp_iface *iface, union tcp_soc
 		.domain_attr = &domain,
 		.fabric_attr = &fabric,
 	};
+	struct msg_offer msg;
 	struct fi_info *info;
-	int err;
+	int err = 0;
 
 	memcpy(iface_name, iface->name, sizeof(iface_name));
 	tcp_iface_net(iface, net, sizeof(net));
 	domain.name = iface_name;
 	fabric.name = net;
-	err = info_answer(&tcp_provider, &offer, info_identity_of(weft_tcp_identities, q->hints),
-			  q->hints, q->version, &info);
+	if (connects) {
+		as = &msg.as;
+		err = msg_offer_make(q, &msg, &offer);
+	}
+	if (!err)
+		err = info_answer(&tcp_provider, &offer, as, q->hints, q->version, &info);
 	if (!err)
 		info_append(&q->answers, info);
 	else

@@ -258,6 +258,37 @@ static void refusals_have_reasons(void **state)
 	tcp_settings.iface = NULL;
 }
 
+static void connected_endpoints_are_offered_to_who_asks(void **state)
+{
+	struct fi_info *hints = hints_with(FI_SOCKADDR_IN), *info;
+
+	info = ask(NULL, NULL, 0, NULL);
+	assert_int_equal(info->ep_attr->type, FI_EP_RDM);
+	info_free(info);
+	hints->ep_attr->type = FI_EP_MSG;
+	info = ask("127.0.0.1", "7", 0, hints);
+	assert_int_equal(info->ep_attr->type, FI_EP_MSG);
+	assert_int_equal(info->ep_attr->protocol, FI_PROTO_SOCK_TCP);
+	assert_int_equal(ntohs(in(info->dest_addr)->sin_port), 7);
+	assert_true(info->caps & FI_MSG && info->caps & FI_RMA && info->caps & FI_ATOMIC);
+	assert_false(info->caps & (FI_DIRECTED_RECV | FI_SOURCE));
+	info_free(info);
+	hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	hints->caps = FI_MSG | FI_TAGGED;
+	info_free(ask(NULL, NULL, 0, hints));
+	hints->fabric_attr->prov_name = strdup("sockets");
+	info_free(ask(NULL, NULL, 0, hints));
+	free(hints->fabric_attr->prov_name);
+	hints->fabric_attr->prov_name = strdup("tcp;ofi_rxm");
+	assert_refused(NULL, NULL, 0, hints,
+		       "no FI_EP_MSG endpoints under the name tcp;ofi_rxm");
+	free(hints->fabric_attr->prov_name);
+	hints->fabric_attr->prov_name = NULL;
+	hints->caps = FI_MSG | FI_DIRECTED_RECV;
+	assert_refused(NULL, NULL, 0, hints, "FI_DIRECTED_RECV");
+	info_free(hints);
+}
+
 static void settings_out_of_bounds_are_left_alone(void **state)
 {
 	const struct tcp_settings defaults = { .dead_ms = 10000 };
@@ -297,6 +328,7 @@ int main(void)
 		cmocka_unit_test(no_host_is_anywhere_unless_an_interface_is_named),
 		cmocka_unit_test(hints_may_bring_both_addresses),
 		cmocka_unit_test(refusals_have_reasons),
+		cmocka_unit_test(connected_endpoints_are_offered_to_who_asks),
 		cmocka_unit_test(settings_out_of_bounds_are_left_alone),
 	};
 

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "address.h"
 #include "engine.h"
+#include "info.h"
 #include "mem_ops.h"
 #include "report.h"
 #include "routed.h"
@@ -147,6 +148,37 @@ static int in6_resolve(const char *node, const char *service, uint64_t flags,
 	return resolve(node, service, flags, AF_INET6, out);
 }
 
+static void info_address(void **addr, size_t *len, const struct weft_addr *to)
+{
+	union tcp_sockaddr sock;
+	void *copy;
+
+	*len = tcp_sockaddr_set(&sock, to);
+	copy = *len ? malloc(*len) : NULL;
+	if (copy)
+		memcpy(copy, &sock, *len);
+	free(*addr);
+	*addr = copy;
+}
+
+static struct fi_info *info_copy(const struct fi_info *info, const struct weft_addr *src,
+				 const struct weft_addr *dest)
+{
+	struct fi_info *copy = info_dup(info, info_layout_of_core(fi_version()));
+
+	if (!copy)
+		return NULL;
+	copy->handle = NULL;
+	if (src)
+		info_address(&copy->src_addr, &copy->src_addrlen, src);
+	if (dest)
+		info_address(&copy->dest_addr, &copy->dest_addrlen, dest);
+	if ((!src || copy->src_addr) && (!dest || copy->dest_addr))
+		return copy;
+	info_free(copy);
+	return NULL;
+}
+
 static const struct engine_family in_family = {
 	.provider = &tcp_provider,
 	.wires = { "tcp" },
@@ -160,6 +192,8 @@ static const struct engine_family in_family = {
 	.msg = &engine_routed_msg_ops,
 	.tagged = &engine_routed_tagged_ops,
 	.ops_open = mem_ops_open,
+	.info_copy = info_copy,
+	.info_free = info_free,
 	.closing = report_routes,
 };
 
@@ -176,6 +210,8 @@ static const struct engine_family in6_family = {
 	.msg = &engine_routed_msg_ops,
 	.tagged = &engine_routed_tagged_ops,
 	.ops_open = mem_ops_open,
+	.info_copy = info_copy,
+	.info_free = info_free,
 	.closing = report_routes,
 };
 

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections whose other end is killed, and what anyone may send to the port of a listener: bytes that
+ * are no request, half of one, nothing at all. The one at the port notices, and serves the others.
+ */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "party.h"
+#include <cmocka.h>
+
+#define STRANGERS 300
+#define SEED	  20261127u
+
+static struct party listener, caller, callee;
+
+static int setup(void **state)
+{
+	party_listen(&listener);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	party_close(&caller);
+	party_close(&callee);
+	party_close(&listener);
+	return 0;
+}
+
+static void kill_and_reap(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
+/* A process of its own; what it does is @act, with an end of a socket pair. */
+static pid_t process(void (*act)(int fd), int *fd)
+{
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(ends[0]);
+		act(ends[1]);
+		_exit(0);
+	}
+	close(ends[1]);
+	*fd = ends[0];
+	return pid;
+}
+
+/* Connects to the name that it reads, says so, and waits for its end. */
+static void call(int fd)
+{
+	unsigned char name[64];
+	struct heard heard;
+	struct party p;
+
+	if (read(fd, name, sizeof(name)) != sizeof(name))
+		_exit(1);
+	party_open(&p, NULL);
+	if (fi_connect(p.ep, name, NULL, 0))
+		_exit(2);
+	party_expect(&p, FI_CONNECTED, &heard);
+	if (write(fd, "c", 1) != 1)
+		_exit(3);
+	pause();
+}
+
+/* Listens, tells where, accepts one, and waits for its end. */
+static void answer(int fd)
+{
+	struct party l, p;
+	struct heard heard;
+
+	party_listen(&l);
+	if (write(fd, l.name, sizeof(l.name)) != sizeof(l.name))
+		_exit(1);
+	party_expect(&l, FI_CONNREQ, &heard);
+	party_open_in(&p, &l, heard.cm.info);
+	if (fi_accept(p.ep, NULL, 0))
+		_exit(2);
+	party_expect(&p, FI_CONNECTED, &heard);
+	pause();
+}
+
+static void a_caller_that_is_killed_is_a_shutdown(void **state)
+{
+	char in[16], byte;
+	struct heard heard;
+	void *context;
+	pid_t pid;
+	int fd;
+
+	party_close(&listener); /* the child has a library of its own */
+	pid = process(call, &fd);
+	party_listen(&listener);
+	assert_int_equal(write(fd, listener.name, sizeof(listener.name)), sizeof(listener.name));
+	party_expect(&listener, FI_CONNREQ, &heard);
+	party_open_in(&callee, &listener, heard.cm.info);
+	assert_int_equal(fi_accept(callee.ep, NULL, 0), 0);
+	party_expect(&callee, FI_CONNECTED, &heard);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	assert_int_equal(fi_recv(callee.ep, in, sizeof(in), NULL, 0, in), 0);
+	kill_and_reap(pid);
+	party_expect(&callee, FI_SHUTDOWN, &heard);
+	assert_int_equal(party_ends(&callee, &context), FI_ECANCELED);
+	assert_ptr_equal(context, in);
+	close(fd);
+}
+
+static void a_callee_that_is_killed_is_a_shutdown(void **state)
+{
+	static char big[4 << 20];
+	unsigned char name[sizeof(listener.name)];
+	struct heard heard;
+	void *context;
+	pid_t pid;
+	int fd;
+
+	party_close(&listener);
+	pid = process(answer, &fd);
+	assert_int_equal(read(fd, name, sizeof(name)), sizeof(name));
+	party_open(&caller, NULL);
+	assert_int_equal(fi_connect(caller.ep, name, NULL, 0), 0);
+	party_expect(&caller, FI_CONNECTED, &heard);
+	assert_int_equal(fi_send(caller.ep, big, sizeof(big), NULL, 0, big), 0);
+	kill_and_reap(pid);
+	party_expect(&caller, FI_SHUTDOWN, &heard);
+	assert_int_equal(party_ends(&caller, &context), FI_ECANCELED);
+	close(fd);
+}
+
+static void a_listener_that_is_killed_is_an_error(void **state)
+{
+	unsigned char name[sizeof(listener.name)];
+	struct heard heard;
+	pid_t pid;
+	int fd;
+
+	party_close(&listener);
+	pid = process(answer, &fd);
+	assert_int_equal(read(fd, name, sizeof(name)), sizeof(name));
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	party_open(&caller, NULL);
+	assert_int_equal(fi_connect(caller.ep, name, NULL, 0), 0);
+	assert_true(party_quiet(&caller));
+	kill_and_reap(pid);
+	party_expect(&caller, PARTY_ERROR, &heard);
+	assert_true(heard.err == FI_ECONNRESET || heard.err == FI_ECONNREFUSED);
+	close(fd);
+}
+
+static int stranger(const void *bytes, size_t len)
+{
+	struct sockaddr_in in;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	memcpy(&in, listener.name, sizeof(in));
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+	if (len)
+		assert_int_equal(send(fd, bytes, len, MSG_NOSIGNAL), len);
+	return fd;
+}
+
+/* The listener still serves who speaks its protocol. */
+static void assert_serves(void)
+{
+	char in[8] = "", out[8] = "payload";
+	void *context;
+
+	party_pair(&listener, &caller, &callee);
+	assert_int_equal(fi_inject(caller.ep, out, sizeof(out), 0), 0);
+	assert_int_equal(fi_recv(callee.ep, in, sizeof(in), NULL, 0, in), 0);
+	assert_int_equal(party_ends(&callee, &context), 0);
+	assert_string_equal(in, out);
+}
+
+static void garbage_at_the_port_is_no_request(void **state)
+{
+	unsigned char bytes[600];
+	uint32_t x = SEED;
+
+	for (int i = 0; i < STRANGERS; i++) {
+		for (size_t j = 0; j < sizeof(bytes); j++) {
+			x = x * 1664525 + 1013904223;
+			bytes[j] = (unsigned char)(x >> 24);
+		}
+		close(stranger(bytes, 1 + x % (sizeof(bytes) - 1)));
+	}
+	assert_true(party_quiet(&listener));
+	assert_serves();
+}
+
+static void strangers_that_say_nothing_keep_no_one_out(void **state)
+{
+	int fds[100];
+	int i;
+
+	for (i = 0; i < 100; i++)
+		fds[i] = stranger("tcw", i % 4);
+	assert_true(party_quiet(&listener));
+	assert_serves();
+	for (i = 0; i < 100; i++)
+		close(fds[i]);
+}
+
+/* Takes the first bytes of a real request, to send a part of it: the rest may never come. */
+static size_t real_request(unsigned char *bytes, size_t room)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), conn;
+	struct party p;
+	size_t got = 0;
+	ssize_t n;
+
+	inet_pton(AF_INET, "127.0.0.1", &in.sin_addr);
+	assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &len), 0);
+	party_open(&p, NULL);
+	assert_int_equal(fi_connect(p.ep, &in, "hello", 5), 0);
+	conn = accept(fd, NULL, NULL);
+	assert_true(conn >= 0);
+	while (party_quiet(&p)) {
+		n = recv(conn, bytes + got, room - got, MSG_DONTWAIT);
+		if (n > 0)
+			got += (size_t)n;
+		else if (got)
+			break;
+	}
+	party_close(&p);
+	close(conn);
+	close(fd);
+	return got;
+}
+
+static void a_request_is_cut_anywhere_and_bent_anywhere(void **state)
+{
+	unsigned char whole[1024], bent[1024];
+	size_t len = real_request(whole, sizeof(whole)), i;
+	struct fi_eq_cm_entry cm;
+	uint32_t event;
+	ssize_t ret;
+
+	assert_true(len > 100 && len < sizeof(whole));
+	for (i = 0; i < len; i++) {
+		close(stranger(whole, i));
+		memcpy(bent, whole, len);
+		bent[i] ^= (unsigned char)(1 + i % 255);
+		close(stranger(bent, len));
+		if (i % 16)
+			continue;
+		/* Some of them are requests of their own: their senders have gone. */
+		while (!party_quiet(&listener)) {
+			ret = fi_eq_read(listener.eq, &event, &cm, sizeof(cm), 0);
+			assert_int_equal(ret, sizeof(cm));
+			assert_int_equal(event, FI_CONNREQ);
+			assert_int_equal(fi_reject(listener.pep, cm.info->handle, NULL, 0), 0);
+			fi_freeinfo(cm.info);
+		}
+	}
+	while (!party_quiet(&listener)) {
+		assert_true(fi_eq_read(listener.eq, &event, &cm, sizeof(cm), 0) > 0);
+		party_open_in(&callee, &listener, cm.info);
+		assert_int_equal(fi_accept(callee.ep, NULL, 0), 0);
+		/* Its sender has gone, which is seen before or after the answer. */
+		assert_false(party_quiet(&callee));
+		party_close(&callee);
+	}
+	assert_serves();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_caller_that_is_killed_is_a_shutdown),
+		TEST(a_callee_that_is_killed_is_a_shutdown),
+		TEST(a_listener_that_is_killed_is_an_error),
+		TEST(garbage_at_the_port_is_no_request),
+		TEST(strangers_that_say_nothing_keep_no_one_out),
+		TEST(a_request_is_cut_anywhere_and_bent_anywhere),
+	};
+
+	print_message("seed %u\n", SEED);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
