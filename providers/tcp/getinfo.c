@@ -56,6 +56,7 @@ static struct fi_ep_attr ep_offer = {
 };
 
 /* A connection has one source, so that nothing names it, and no group. */
+#define MSG_CTX_CNT 8192 /* as libfabric answers: an endpoint for each peer; memory bounds them */
 #define MSG_LACKS                                                                        \
 	(FI_DIRECTED_RECV | FI_SOURCE | FI_NAMED_RX_CTX | FI_COLLECTIVE | FI_SHARED_AV | \
 	 FI_AV_USER_ID)
@@ -132,11 +133,15 @@ static int msg_offer_make(const struct query *q, struct msg_offer *msg, struct f
 	msg->tx.caps &= ~MSG_LACKS;
 	msg->rx.caps &= ~MSG_LACKS;
 	msg->ep.type = FI_EP_MSG;
+	if (!(q->hints->caps & FI_TAGGED)) /* as libfabric answers it */
+		msg->ep.mem_tag_format = 0;
 	offer->caps &= ~MSG_LACKS;
 	offer->tx_attr = &msg->tx;
 	offer->rx_attr = &msg->rx;
 	offer->ep_attr = &msg->ep;
 	offer->domain_attr->caps &= ~MSG_LACKS;
+	offer->domain_attr->tx_ctx_cnt = offer->domain_attr->rx_ctx_cnt =
+		offer->domain_attr->max_ep_srx_ctx = MSG_CTX_CNT;
 	return msg_identity(q, &msg->as);
 }
 

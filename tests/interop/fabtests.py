@@ -50,7 +50,7 @@ CHANCE = {'either': ('pass', 'FAIL')}
 # Why a test does not pass here: found in its mode and name, first match counts.
 REASONS = (
     (r'-e msg| fi_msg(?! g00n13s)| fi_cm_data',
-     'requires connected (MSG) endpoints; Weft has only RDM endpoints'),
+     'requires connected (MSG) endpoints; of Weft only tcp has them'),
     (r'dgram(?! g00n13s)', 'requires datagram endpoints; Weft has only RDM endpoints'),
     (r'^[Eb] fi_(shared_ctx|scalable_ep)',
      'inserts the dest_addr of fi_getinfo without having asked for a destination'),

@@ -79,14 +79,14 @@ def strerror(build):
         print(code, text)
 
 
-def talk(env, provider, place='one'):
-    """fi_pingpong over RDM endpoints, sizes up to its largest, data checked.
+def talk(env, provider, place='one', endpoints='rdm'):
+    """fi_pingpong over RDM or MSG endpoints, sizes up to its largest, data checked.
 
     What server and client said, and what they left in the folders for shared names.
     """
     server_name, client_name = ('a', 'a') if place == 'one' else ('a', 'b')
     names = sorted({server_name, client_name})
-    command = ['fi_pingpong', '-e', 'rdm', '-p', provider, '-S', 'all', '-I', '10', '-c']
+    command = ['fi_pingpong', '-e', endpoints, '-p', provider, '-S', 'all', '-I', '10', '-c']
     with Hosts(names, {name: env for name in names}) as hosts:
         server_host, client_host = hosts[server_name], hosts[client_name]
         log = (server_host.tmp / 'server.log').open('w+')
@@ -118,6 +118,11 @@ def pingpong(build, provider, place='one'):
         raise mpi.Failed(f'{wire} should have been used, not {used}: {routes}')
 
 
+def connected(build, provider, place='one'):
+    """The same over connected endpoints."""
+    talk(mpi.weft_env(build), provider, place, 'msg')
+
+
 def wait_for_listener(host, server, log, limit=15):
     """Until the server's control port is open."""
     deadline = time.monotonic() + limit
@@ -131,8 +136,8 @@ def wait_for_listener(host, server, log, limit=15):
     raise mpi.Failed(f'fi_pingpong does not listen: {log.read()}')
 
 
-CASES = {case.__name__: case for case in (info, verbose, strerror, pingpong)}
+CASES = {case.__name__: case for case in (info, verbose, strerror, pingpong, connected)}
 
 if __name__ == '__main__':
     case = CASES[sys.argv[2]]
-    sys.exit(mpi.main(case, sys.argv[1], *sys.argv[3:], on_hosts=case is pingpong))
+    sys.exit(mpi.main(case, sys.argv[1], *sys.argv[3:], on_hosts=case in (pingpong, connected)))
