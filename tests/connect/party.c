@@ -161,13 +161,16 @@ static uint32_t party_error(struct party *p, struct heard *heard)
 
 void party_expect(struct party *p, uint32_t want, struct heard *heard)
 {
+	union {
+		struct fi_eq_cm_entry cm;
+		unsigned char bytes[sizeof(struct fi_eq_cm_entry) + PARTY_DATA_MAX];
+	} got;
 	double end = now() + DEADLINE_S;
 	uint32_t event = 0;
 	ssize_t ret;
 
 	memset(heard, 0, sizeof(*heard));
-	while ((ret = fi_eq_read(p->eq, &event, &heard->cm, sizeof(heard->cm) + PARTY_DATA_MAX,
-				 0)) == -FI_EAGAIN) {
+	while ((ret = fi_eq_read(p->eq, &event, &got, sizeof(got), 0)) == -FI_EAGAIN) {
 		drive(p);
 		if (now() > end)
 			fail_msg("event %u never comes", want);
@@ -180,7 +183,10 @@ void party_expect(struct party *p, uint32_t want, struct heard *heard)
 		fail_msg("event %u, not %u (error %d)", event, want, heard->err);
 	if (event == PARTY_ERROR)
 		return;
-	heard->data_len = (size_t)ret - sizeof(heard->cm);
+	heard->cm.fid = got.cm.fid;
+	heard->cm.info = got.cm.info;
+	heard->data_len = (size_t)ret - sizeof(got.cm);
+	memcpy(heard->data, got.bytes + sizeof(got.cm), heard->data_len);
 	assert_ptr_equal(heard->cm.fid, p->pep ? &p->pep->fid : &p->ep->fid);
 }
 

@@ -42,7 +42,11 @@ struct party {
 
 /* The last event that party_expect() has read. */
 struct heard {
-	struct fi_eq_cm_entry cm;
+	/* struct fi_eq_cm_entry without its data */
+	struct {
+		fid_t fid;
+		struct fi_info *info;
+	} cm;
 	unsigned char data[PARTY_DATA_MAX];
 	size_t data_len;
 	/* of an error */
