@@ -73,8 +73,6 @@ void engine_cm_report_to(struct engine_ep *ep, struct engine_eq *eq)
 		atomic_fetch_add_explicit(&eq->connections, 1, memory_order_relaxed);
 	if (ep->eq)
 		atomic_fetch_sub_explicit(&ep->eq->connections, 1, memory_order_relaxed);
-	if (ep->eq && !eq)
-		engine_eq_forget(ep->eq, &ep->ctx.fid.fid, NULL, NULL);
 }
 
 /* What the peer does. */

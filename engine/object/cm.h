@@ -49,7 +49,7 @@ void engine_cm_free(struct engine_ep *ep);
 
 /*
  * engine_cm_report_to - @ep, unless it is an RDM endpoint, reports to @eq from now on, no more to ep->eq
- * @eq: NULL: to none: what ep->eq has of it and was not read is removed
+ * @eq: NULL: to none, since it is about to end
  */
 void engine_cm_report_to(struct engine_ep *ep, struct engine_eq *eq);
 

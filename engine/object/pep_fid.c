@@ -459,7 +459,7 @@ static struct fi_ops_cm engine_pep_cm_ops = {
 	.join = engine_no_cm_join,
 };
 
-/* Opens the domain of a passive endpoint: the program's calls make its progress, on any thread. */
+/* Opens the domain of a passive endpoint, which the program's calls enter on any thread. */
 static int engine_pep_domain(struct engine_pep *pep, const struct fi_info *info)
 {
 	struct fi_domain_attr attr = { .threading = FI_THREAD_SAFE,
@@ -469,6 +469,8 @@ static int engine_pep_domain(struct engine_pep *pep, const struct fi_info *info)
 	struct fid_domain *domain;
 	int ret;
 
+	if (info->domain_attr) /* with automatic progress, requests are reported without a call */
+		attr.data_progress = info->domain_attr->data_progress;
 	if (info->domain_attr && engine_auth_known(pep->fabric->fid.api_version)) {
 		attr.auth_key = info->domain_attr->auth_key;
 		attr.auth_key_size = info->domain_attr->auth_key_size;
