@@ -165,6 +165,47 @@ static void a_listener_that_is_killed_is_an_error(void **state)
 	close(fd);
 }
 
+static void a_child_that_closes_what_it_inherits_harms_nothing(void **state)
+{
+	char in[8] = "", out[8] = "payload", byte = 0;
+	struct heard heard;
+	struct party open;
+	void *context;
+	pid_t pid;
+	int status;
+
+	party_pair(&listener, &caller, &callee);
+	/* A request that is not answered yet. */
+	party_open(&open, NULL);
+	assert_int_equal(fi_connect(open.ep, listener.name, NULL, 0), 0);
+	party_expect(&listener, FI_CONNREQ, &heard);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		bool refused = fi_send(caller.ep, &byte, 1, NULL, 0, NULL) == -FI_EOPBADSTATE &&
+			       fi_shutdown(caller.ep, 0) == -FI_EOPBADSTATE;
+
+		party_close(&open);
+		party_close(&caller);
+		party_close(&callee);
+		party_close(&listener);
+		_exit(!refused);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(fi_inject(caller.ep, out, sizeof(out), 0), 0);
+	assert_int_equal(fi_recv(callee.ep, in, sizeof(in), NULL, 0, in), 0);
+	assert_int_equal(party_ends(&callee, &context), 0);
+	assert_string_equal(in, out);
+	party_close(&callee);
+	party_expect(&caller, FI_SHUTDOWN, &(struct heard){ .err = 0 });
+	party_open_in(&callee, &listener, heard.cm.info);
+	assert_int_equal(fi_accept(callee.ep, NULL, 0), 0);
+	party_expect(&open, FI_CONNECTED, &heard);
+	party_close(&open);
+}
+
 static int stranger(const void *bytes, size_t len)
 {
 	struct sockaddr_in in;
@@ -295,6 +336,7 @@ int main(void)
 		TEST(a_caller_that_is_killed_is_a_shutdown),
 		TEST(a_callee_that_is_killed_is_a_shutdown),
 		TEST(a_listener_that_is_killed_is_an_error),
+		TEST(a_child_that_closes_what_it_inherits_harms_nothing),
 		TEST(garbage_at_the_port_is_no_request),
 		TEST(strangers_that_say_nothing_keep_no_one_out),
 		TEST(a_request_is_cut_anywhere_and_bent_anywhere),
