@@ -56,7 +56,8 @@ static struct fi_ep_attr ep_offer = {
 };
 
 /* A connection has one source, so that nothing names it, and no group. */
-#define MSG_CTX_CNT 8192 /* as libfabric answers: an endpoint for each peer; memory bounds them */
+#define MSG_CTX_CNT \
+	8192 /* as libfabric answers: an endpoint for each peer; memory bounds them */
 #define MSG_LACKS                                                                        \
 	(FI_DIRECTED_RECV | FI_SOURCE | FI_NAMED_RX_CTX | FI_COLLECTIVE | FI_SHARED_AV | \
 	 FI_AV_USER_ID)
@@ -133,8 +134,9 @@ static int msg_offer_make(const struct query *q, struct msg_offer *msg, struct f
 	msg->tx.caps &= ~MSG_LACKS;
 	msg->rx.caps &= ~MSG_LACKS;
 	msg->ep.type = FI_EP_MSG;
-	if (!(q->hints->caps & FI_TAGGED)) /* as libfabric answers it */
-		msg->ep.mem_tag_format = 0;
+	if (!(q->hints->caps & FI_TAGGED) &&
+	    info_identity_of(weft_tcp_identities, q->hints) == weft_tcp_identities)
+		msg->ep.mem_tag_format = 0; /* as libfabric's tcp answers, not its sockets */
 	offer->caps &= ~MSG_LACKS;
 	offer->tx_attr = &msg->tx;
 	offer->rx_attr = &msg->rx;
