@@ -192,6 +192,9 @@ int lender_open(const char *name, const char *provider, struct fid_eq *eq,
 /* lender_move - it is connected to at another path, or host and provider, from now on; nothing if the path is "" */
 void lender_move(struct weft_lender *lender, const char *path, const char *provider);
 
+/* lender_path - its path, or host, just now. @path: out: has the room of that of a lender */
+void lender_path(struct weft_lender *lender, char *path);
+
 /* lender_release - what has held a lender of a directory needs it no more; nothing for others */
 void lender_release(struct weft_lender *lender);
 

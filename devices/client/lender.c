@@ -197,6 +197,13 @@ int lender_connect(struct weft_lender *lender)
 			      : packet_connect(path);
 }
 
+void lender_path(struct weft_lender *lender, char *path)
+{
+	pthread_mutex_lock(&lender->path_lock);
+	strcpy(path, lender->path);
+	pthread_mutex_unlock(&lender->path_lock);
+}
+
 void lender_move(struct weft_lender *lender, const char *path, const char *provider)
 {
 	if (!*path || strlen(path) >= sizeof(lender->path))

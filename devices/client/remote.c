@@ -38,7 +38,7 @@ static bool is_sound(const struct remote_place *place)
 static int open_port(struct weft_nvme *qp)
 {
 	struct remote_pair *r = qp->remote;
-	char host[256];
+	char name[sizeof(qp->dev->lender->path)], host[sizeof(name)];
 	const char *service;
 	struct port_request request = {
 		.provider = r->place.provider,
@@ -47,8 +47,10 @@ static int open_port(struct weft_nvme *qp)
 		.len_max = r->place.message_max,
 		.cq_len = 4 * (size_t)qp->depth + RECEIVES_MAX + SENDS,
 	};
-	int err = door_split(qp->dev->lender->path, host, sizeof(host), &service);
+	int err;
 
+	lender_path(qp->dev->lender, name);
+	err = door_split(name, host, sizeof(host), &service);
 	if (err)
 		return err;
 	err = port_open(&request, &r->port);

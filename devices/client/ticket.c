@@ -40,9 +40,7 @@ static void find_place(struct weft_lender *lender, char *place, size_t room)
 	char name[sizeof(lender->path)], path[PATH_MAX];
 	const char *from = name;
 
-	pthread_mutex_lock(&lender->path_lock);
-	strcpy(name, lender->path);
-	pthread_mutex_unlock(&lender->path_lock);
+	lender_path(lender, name);
 	/* The lender may not be there just now. */
 	if (!lender->remote && realpath(name, path))
 		from = path;
