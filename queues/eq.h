@@ -56,7 +56,8 @@ int eq_push_error(struct eq *q, const struct fi_eq_err_entry *err);
 
 /*
  * eq_forget - remove the connection events and errors of an object that is closed
- * @drop: called for each FI_CONNREQ, before it is freed: its info has no other owner; NULL: none is there
+ * @drop: called for each FI_CONNREQ, before it is freed: its info has no other owner; NULL: none is
+ *	  there
  */
 void eq_forget(struct eq *q, const struct fid *fid,
 	       void (*drop)(void *arg, const struct fi_eq_cm_entry *entry), void *arg);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connections of MSG endpoints: fi_connect, fi_accept, fi_shutdown, and what their peers do. The
- * endpoint has one peer, ep->only, which it dials or whose request it accepts; each step is reported
- * to its event queue. The slots take the domain; the functions of engine_cm_ops are called with it
- * held, by peer/.
+ * endpoint has one peer, ep->only, which it dials or whose request it accepts; each step is
+ * reported to its event queue. The slots take the domain; the functions of engine_cm_ops are
+ * called with it held, by peer/.
  *
  * A connection ends once: by fi_shutdown, by its peer, or because it breaks. Operations under way
  * and receives that are posted complete with FI_ECANCELED, and FI_SHUTDOWN follows; messages that
@@ -123,8 +123,8 @@ static void engine_cm_refused(struct engine_peer *peer, int err, const struct he
 
 /*
  * The end of a round in which the connection has ended: what other endpoints have received in it is
- * reported before. Ends the receives that no message has matched; those of a shared context wait for
- * other peers.
+ * reported before. Ends the receives that no message has matched; those of a shared context wait
+ * for other peers.
  */
 static bool engine_cm_over(struct engine_task *task)
 {
@@ -171,8 +171,8 @@ static void engine_cm_requested(struct wire_conn *conn, const struct hello *hell
 /* fi_connect and fi_accept */
 
 /*
- * Enables the endpoint and checks that a connection may begin in @state. Takes the domain, and keeps it
- * if it returns 0.
+ * Enables the endpoint and checks that a connection may begin in @state. Takes the domain, and
+ * keeps it if it returns 0.
  */
 static int engine_cm_begin(struct engine_ep *ep, enum engine_cm_state state, const char *call)
 {
@@ -304,8 +304,8 @@ static void engine_cm_leave(struct engine_ep *ep)
 }
 
 /*
- * Ends the connection from this side. The wire is closed, which sends all that it has: its conn is no
- * longer the peer's.
+ * Ends the connection from this side. The wire is closed, which sends all that it has: its conn
+ * is no longer the peer's.
  */
 static void engine_cm_end(struct engine_ep *ep)
 {

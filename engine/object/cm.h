@@ -23,7 +23,9 @@ enum engine_cm_state {
 struct engine_cm {
 	struct engine_ep *ep;
 	enum engine_cm_state state;
-	/* CM_REQUESTED: the request, which belongs to no wire; its wire's ops and its hello. Owned */
+	/*
+	 * CM_REQUESTED: the request, which belongs to no wire; its wire's ops and its hello. Owned
+	 */
 	struct wire_conn *request;
 	const struct wire_ops *ops;
 	struct hello hello;
@@ -37,8 +39,8 @@ struct engine_cm {
 
 /*
  * engine_cm_open - make @ep, which is of kind ENGINE_EP_MSG, one that connects or accepts
- * @handle: fi_info.handle: NULL; a request that a passive endpoint of the fabric has reported; or such an
- *	    endpoint that does not listen: connections come from its address
+ * @handle: fi_info.handle: NULL; a request that a passive endpoint of the fabric has reported;
+ *	    or such an endpoint that does not listen: connections come from its address
  *
  * Without the domain held. Returns 0; -FI_EINVAL: there is no such request; or another -FI_E*.
  */
@@ -48,7 +50,8 @@ int engine_cm_open(struct engine_ep *ep, fid_t handle);
 void engine_cm_free(struct engine_ep *ep);
 
 /*
- * engine_cm_report_to - @ep, unless it is an RDM endpoint, reports to @eq from now on, no more to ep->eq
+ * engine_cm_report_to - @ep, unless it is an RDM endpoint, reports to @eq from now on, no more
+ * to ep->eq
  * @eq: NULL: to none, since it is about to end
  */
 void engine_cm_report_to(struct engine_ep *ep, struct engine_eq *eq);

@@ -42,8 +42,8 @@ static int engine_ep_bind_av(struct engine_ep *ep, struct engine_av *av)
 }
 
 /*
- * The queue reports the end of fi_join_collective, and connections; it replaces the one bound before. It may give
- * the domain a thread. Takes the domain itself: the lock of the queue comes first.
+ * The queue reports the end of fi_join_collective, and connections; it replaces the one bound
+ * before. It may give the domain a thread. Takes the domain itself: the lock of the queue comes first.
  */
 static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {

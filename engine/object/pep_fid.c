@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Passive endpoints. Each has a domain that no program sees, with one endpoint that listens: readers
- * of its event queue drive that domain, as they do others. A request of a peer stays with it, from
- * the FI_CONNREQ on, until the program answers: fi_endpoint takes it away for fi_accept, fi_reject
- * refuses it. What is unanswered when it is closed is refused.
+ * Passive endpoints. Each has a domain that no program sees, with one endpoint that listens:
+ * readers of its event queue drive that domain, as they do others. A request of a peer stays
+ * with it, from the FI_CONNREQ on, until the program answers: fi_endpoint takes it away for
+ * fi_accept, fi_reject refuses it. What is unanswered when it is closed is refused.
  *
- * Called on any thread. The lock of a fabric's list of passive endpoints comes before their domains;
- * an endpoint's requests are those of its domain.
+ * Called on any thread. The lock of a fabric's list of passive endpoints comes before their
+ * domains; an endpoint's requests are those of its domain.
  *
  * Source: fi_cm(3), fi_endpoint(3).
  */
@@ -65,7 +65,10 @@ struct engine_request {
 	struct list link;
 	struct wire_conn *conn;
 	struct hello hello;
-	/* As posted with FI_CONNREQ, and owned by who has read that: compared, and freed with the event */
+	/*
+	 * As posted with FI_CONNREQ, and owned by who has read that: compared, and freed with
+	 * the event
+	 */
 	struct fi_info *info;
 };
 
@@ -384,7 +387,10 @@ static void engine_pep_forget(void *arg, const struct fi_eq_cm_entry *entry)
 	}
 }
 
-/* Removes what the event queue has of the endpoint. Its wire refuses the requests when it is closed. */
+/*
+ * Removes what the event queue has of the endpoint. Its wire refuses the requests when it is
+ * closed.
+ */
 static void engine_pep_end(struct engine_pep *pep)
 {
 	engine_enter(pep->domain);

@@ -12,8 +12,8 @@ int engine_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 		    void *context);
 
 /*
- * engine_peps_open - make the list of a fabric's passive endpoints, if its provider has any. Returns 0 or
- * -FI_ENOMEM
+ * engine_peps_open - make the list of a fabric's passive endpoints, if its provider has any.
+ * Returns 0 or -FI_ENOMEM
  * engine_peps_close - free it, with the fabric
  */
 int engine_peps_open(struct engine_fabric *fabric);
@@ -33,8 +33,8 @@ int engine_request_take(struct engine_fabric *fabric, fid_t handle, struct engin
  * @handle: untrusted
  * @address: out
  *
- * The passive endpoint gives up its port. Returns 0; -FI_EINVAL: it is no passive endpoint of the fabric;
- * or -FI_EOPBADSTATE: it listens.
+ * The passive endpoint gives up its port. Returns 0; -FI_EINVAL: it is no passive endpoint of
+ * the fabric; or -FI_EOPBADSTATE: it listens.
  */
 int engine_pep_take(struct engine_fabric *fabric, fid_t handle, struct weft_addr *address);
 

@@ -94,8 +94,8 @@ void engine_conn_broken(struct engine_peer *peer, int err)
 }
 
 /*
- * Start to connect over the wire @idx. @data: NULL: none. Returns 0, -FI_EHOSTUNREACH: it can't reach
- * the peer, or another -FI_E*.
+ * Start to connect over the wire @idx. @data: NULL: none. Returns 0, -FI_EHOSTUNREACH: it can't
+ * reach the peer, or another -FI_E*.
  */
 static int engine_connect_on(struct engine_peer *peer, uint32_t idx,
 			     const struct weft_addr *address, const struct hello_data *data)

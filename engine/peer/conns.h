@@ -41,7 +41,7 @@ struct wire_conn *engine_conn_at(const struct engine_peer *peer, uint32_t idx, u
 /* engine_conn_link - add a conn to its peer, behind those of its wire */
 void engine_conn_link(struct engine_peer *peer, struct wire_conn *conn, uint32_t rail);
 
-/* engine_conns_leave - the conns of a peer are no longer its own: their wire is about to be closed */
+/* engine_conns_leave - the conns of a peer are no longer its own: their wire is about to close */
 void engine_conns_leave(struct engine_peer *peer);
 
 /* engine_conn_end - disconnect a conn of a peer */
@@ -71,8 +71,8 @@ void engine_conn_broken(struct engine_peer *peer, int err);
  * @data:  private data for the requester's program, at most HELLO_DATA_MAX bytes; copied; NULL:
  *         none
  *
- * Returns the request to its wire, and 0: engine_conn_up() or engine_conn_down() follows. Or -FI_E*:
- * it is refused.
+ * Returns the request to its wire, and 0: engine_conn_up() or engine_conn_down() follows. Or
+ * -FI_E*: it is refused.
  */
 int engine_conn_accept(struct wire_conn *conn, const struct hello *hello,
 		       const struct hello_data *data);

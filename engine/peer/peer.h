@@ -21,8 +21,8 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 
 /*
  * engine_peer_open - get the peer of an address vector entry; creates it on first use
- * Of a MSG endpoint every address is that of its peer. Returns NULL if the endpoint is not enabled or
- * not connected, if there is no such entry, or without memory.
+ * Of a MSG endpoint every address is that of its peer. Returns NULL if the endpoint is not enabled
+ * or not connected, if there is no such entry, or without memory.
  */
 struct engine_peer *engine_peer_open(struct engine_ep *ep, fi_addr_t addr);
 

@@ -167,8 +167,8 @@ struct wire_attr {
 	/* Peers know the nonce of the address, so that several endpoints may share a port */
 	bool by_nonce;
 	/*
-	 * The endpoint connects and no peer connects to it: it listens nowhere, and its address has no
-	 * network part. @bind is where its connections come from
+	 * The endpoint connects and no peer connects to it: it listens nowhere, and its address has
+	 * no network part. @bind is where its connections come from
 	 */
 	bool dials;
 };
@@ -584,12 +584,12 @@ struct wire_ops {
 	void (*part)(struct wire_conn *conn);
 	/*
 	 * join - a request that was parted is one of @wire, of another endpoint and domain
-	 * The engine answers it as any request. The requester reaches the endpoint of @wire for what
-	 * it connects besides, at the address in the hello of accept().
+	 * The engine answers it as any request. The requester reaches the endpoint of @wire for
+	 * what it connects besides, at the address in the hello of accept().
 	 * Returns 0 or -FI_E*: the request is parted still.
 	 */
 	int (*join)(struct wire_conn *conn, struct wire *wire);
-	/* drop - end a request that was parted, and free it: its requester sees a broken connection */
+	/* drop - end and free a request that was parted: its requester sees a broken connection */
 	void (*drop)(struct wire_conn *conn);
 };
 

@@ -104,8 +104,8 @@ static const struct tcp_iface *iface_of(const struct query *q, const union tcp_s
 }
 
 /*
- * The identity under which MSG endpoints are answered: their protocol is the same under each name that
- * has them. Returns 0, or -FI_ENODATA for the name of a layer over them.
+ * The identity under which MSG endpoints are answered: their protocol is the same under each
+ * name that has them. Returns 0, or -FI_ENODATA for the name of a layer over them.
  */
 static int msg_identity(const struct query *q, struct info_identity *as)
 {

@@ -48,8 +48,8 @@ static int connect_error(struct tcp_wire *wire, int err)
 }
 
 /*
- * Binds a lane of an endpoint that dials to the address that the program has named. A port is that of
- * the control lane. Returns 0 or -1 with errno.
+ * Binds a lane of an endpoint that dials to the address that the program has named. A port is
+ * that of the control lane. Returns 0 or -1 with errno.
  */
 static int lane_bind(const struct tcp_conn *conn, const struct tcp_lane *lane)
 {
@@ -257,8 +257,8 @@ static void control_refused(struct tcp_conn *conn, int err, const struct hello_d
 }
 
 /*
- * Another endpoint has accepted than the one that listens at the port that was dialed: the data lane
- * goes to its port, at the host that was dialed.
+ * Another endpoint has accepted than the one that listens at the port that was dialed: the data
+ * lane goes to its port, at the host that was dialed.
  */
 static void data_target(struct tcp_conn *conn, const struct weft_addr *addr)
 {

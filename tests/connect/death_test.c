@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections whose other end is killed, and what anyone may send to the port of a listener: bytes that
- * are no request, half of one, nothing at all. The one at the port notices, and serves the others.
+ * Connections whose other end is killed, and what anyone may send to the port of a listener:
+ * bytes that are no request, half of one, nothing at all. The one at the port notices, and
+ * serves the others.
  */
 #include <arpa/inet.h>
 #include <setjmp.h>

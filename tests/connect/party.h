@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The ends of connections, for tests: listeners and connected endpoints of provider tcp at loopback,
- * any number in one process. Each has a fabric, an event queue and, if connected, a domain and a
- * completion queue of its own. What fails in setting them up fails the test.
+ * The ends of connections, for tests: listeners and connected endpoints of provider tcp at
+ * loopback, any number in one process. Each has a fabric, an event queue and, if connected, a
+ * domain and a completion queue of its own. What fails in setting them up fails the test.
  *
  * Waiting drives all parties of the process, for tests with both ends in one thread.
  */
@@ -53,7 +53,10 @@ struct heard {
 	int err;
 };
 
-/* What endpoints are asked for, besides FI_MSG; caps of fi_getinfo. Manual progress unless @automatic */
+/*
+ * What endpoints are asked for, besides FI_MSG; caps of fi_getinfo. Manual progress unless
+ * @automatic
+ */
 struct wishes {
 	uint64_t caps;
 	bool automatic;
@@ -66,7 +69,10 @@ void party_listen(struct party *p);
 /* party_silent - the same without fi_listen */
 void party_silent(struct party *p);
 
-/* party_open - open an endpoint that has not connected; @info: NULL, or that of an FI_CONNREQ, taken */
+/*
+ * party_open - open an endpoint that has not connected; @info: NULL, or that of an FI_CONNREQ,
+ * taken
+ */
 void party_open(struct party *p, struct fi_info *info);
 /* party_open_in - the same in the fabric of a listener, whose requests it may accept */
 void party_open_in(struct party *p, struct party *listener, struct fi_info *info);
