@@ -381,9 +381,12 @@ static void engine_pep_forget(void *arg, const struct fi_eq_cm_entry *entry)
 	struct engine_pep *pep = arg;
 	struct engine_request *request;
 
+	/* Once: what the program has freed of an earlier request may be the info of this one. */
 	list_for_each_entry(request, &pep->requests, link) {
-		if (request->info == entry->info)
+		if (request->info == entry->info) {
 			pep->fabric->family->info_free(entry->info);
+			return;
+		}
 	}
 }
 
