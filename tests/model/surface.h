@@ -48,6 +48,7 @@ struct surface {
 #define DOES_JOIN     (1ull << 37) /* has groups */
 #define DOES_TRANSMIT (1ull << 38) /* has a transmit queue */
 #define DOES_NOT      (1ull << 39) /* nothing does: refused everywhere */
+#define DOES_CONNECT  (1ull << 40) /* has connected endpoints */
 
 /* What is called: an endpoint, an alias, a context. */
 struct subject {

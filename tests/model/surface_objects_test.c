@@ -22,11 +22,30 @@ static ssize_t call_domain(struct subject *u)
 	return OPENED(u, ret, domain, FI_CLASS_DOMAIN);
 }
 
+/* Returns an offer of connected endpoints by the same fabric, or NULL. */
+static struct fi_info *connected_info(const struct surface *s)
+{
+	struct fi_info *hints = fi_dupinfo(NULL), *info = NULL;
+
+	assert_non_null(hints);
+	hints->mode = s->info->mode;
+	hints->domain_attr->mr_mode = s->info->domain_attr->mr_mode;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->fabric_attr->prov_name = strdup(s->info->fabric_attr->prov_name);
+	if (fi_getinfo(SURFACE_VERSION, NULL, NULL, 0, hints, &info))
+		info = NULL;
+	fi_freeinfo(hints);
+	return info;
+}
+
 static ssize_t call_passive(struct subject *u)
 {
+	struct fi_info *info = connected_info(u->s);
 	struct fid_pep *pep = NULL;
+	int ret = fi_passive_ep(u->s->fabric, info ? info : u->s->info, &pep, NULL);
 
-	return fi_passive_ep(u->s->fabric, u->s->info, &pep, NULL);
+	fi_freeinfo(info);
+	return OPENED(u, ret, pep, FI_CLASS_PEP);
 }
 
 static ssize_t call_eq_open(struct subject *u)
@@ -72,7 +91,7 @@ static ssize_t call_domain2(struct subject *u)
 
 static const struct slot fabric_slots[] = {
 	SLOT(fi_ops_fabric, domain, 0, call_domain, NULL),
-	SLOT(fi_ops_fabric, passive_ep, DOES_NOT, call_passive, NULL),
+	SLOT(fi_ops_fabric, passive_ep, DOES_CONNECT, call_passive, NULL),
 	SLOT(fi_ops_fabric, eq_open, 0, call_eq_open, NULL),
 	SLOT(fi_ops_fabric, wait_open, 0, call_wait_open, NULL),
 	SLOT(fi_ops_fabric, trywait, 0, call_trywait, NULL),
@@ -276,11 +295,14 @@ ALL_SLOTS(fi_ops_mr, mr_slots);
 
 static void fabrics_and_domains_open_all_there_is(void **state)
 {
+	struct fi_info *connected;
 	struct surface s;
 	struct subject u;
 
 	surface_open(&s, surface_all(), FI_THREAD_SAFE);
-	surface_subject(&u, &s, "fabric", NULL, 0);
+	connected = connected_info(&s);
+	surface_subject(&u, &s, "fabric", NULL, connected ? DOES_CONNECT : 0);
+	fi_freeinfo(connected);
 	surface_walk(&u, "fi_ops_fabric", s.fabric->ops, fabric_slots, COUNT_OF(fabric_slots));
 	u.name = "domain";
 	surface_walk(&u, "fi_ops_domain", s.domain->ops, domain_slots, COUNT_OF(domain_slots));
