@@ -171,7 +171,7 @@ static void opens_say_why_not(void **state)
 	REFUSED("fi_domain", -FI_EINVAL, fi_domain(e.fabric, NULL, &domain, NULL));
 	REFUSED("fi_domain2", -FI_EBADFLAGS, fi_domain2(e.fabric, e.info, &domain, 1, NULL));
 	REFUSED("fi_endpoint", -FI_EINVAL, fi_endpoint(e.domain, NULL, &ep, NULL));
-	e.info->ep_attr->type = FI_EP_MSG;
+	e.info->ep_attr->type = FI_EP_DGRAM;
 	REFUSED("fi_endpoint", -FI_EINVAL, fi_endpoint(e.domain, e.info, &ep, NULL));
 	e.info->ep_attr->type = FI_EP_RDM;
 	REFUSED("fi_scalable_ep", -FI_EINVAL, fi_scalable_ep(e.domain, NULL, &ep, NULL));
