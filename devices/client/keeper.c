@@ -205,9 +205,10 @@ static bool is_lost(struct weft_lender *lender)
 {
 	bool lost;
 
-	lender_lock(lender);
-	lost = lender->fd < 0;
-	lender_unlock(lender);
+	/* Who has it wakes the keeper afterwards if it is lost. */
+	pthread_mutex_lock(&lender->lock);
+	lost = !lender->held && lender->fd < 0;
+	pthread_mutex_unlock(&lender->lock);
 	return lost;
 }
 
@@ -264,6 +265,8 @@ static int renew_all(struct weft_lender *lender)
 		/* One that turns out to have ended is told of. */
 		device_keep(dev, until);
 		device_unref(dev);
+		/* The next one may be waited for as long. */
+		tell_ended(lender);
 		pthread_mutex_lock(&lender->devices_lock);
 	}
 	pthread_mutex_unlock(&lender->devices_lock);

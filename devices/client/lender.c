@@ -164,6 +164,7 @@ static int lock_to_ask(struct weft_lender *lender, const struct request *request
 
 int lender_ask(struct weft_lender *lender, struct request *request)
 {
+	bool lost;
 	int err;
 
 	if (lender->directory)
@@ -178,9 +179,11 @@ int lender_ask(struct weft_lender *lender, struct request *request)
 	if (err == -EPIPE && lender->fd >= 0) {
 		close(lender->fd);
 		lender->fd = -1;
-		keeper_wake(lender);
 	}
+	lost = lender->fd < 0;
 	lender_unlock(lender);
+	if (lost)
+		keeper_wake(lender);
 	/* Whether it was stopped or has ended makes no difference to who asks: the lease goes on. */
 	return err == -EPIPE ? -ETIMEDOUT : err;
 }
