@@ -35,12 +35,17 @@ static struct weft_device *attach(const struct devices_options *opt)
 }
 
 /* What programs find the lease by. Its lender is where the ticket says, also where a directory has led us there. */
-static void set_environment(const char *ticket, const char *lender_name)
+static void set_environment(const struct weft_device *dev, const char *ticket,
+			    const char *lender_name)
 {
+	const char *provider = weft_device_info(dev)->provider;
 	const char *at = strchr(ticket, '@');
 
 	if (at)
 		lender_name = at + 1;
+	/* The name of a host does not say by which provider it is reached. */
+	if (at && at[1] != '/' && *provider)
+		setenv("WEFT_FABRIC", provider, 0);
 	setenv("WEFT_TICKET", ticket, 1);
 	if (lender_name)
 		setenv("WEFT_LENDER", lender_name, 1);
@@ -126,7 +131,7 @@ int devices_borrow(const struct devices_options *opt)
 		devices_fail(attr.name ? attr.name : "a device", err);
 	weft_device_ticket(dev, ticket);
 	if (opt->program) {
-		set_environment(ticket, opt->lender_name);
+		set_environment(dev, ticket, opt->lender_name);
 		status = run(opt->program);
 		weft_device_return(dev);
 	} else {

@@ -327,6 +327,10 @@ def providers(build):
         check(borrower.ask('borrow - 60000')[0] == '0', f'a device is borrowed: {borrower.text()}')
         reads_on(borrower)
         check(borrower.ask('return') == ['0'], 'it is returned')
+        # Nor has a command that is started with a lease.
+        status, _, errors, _ = site.weft_devices('borrow', '--', 'sh', '-c', '"$0" devices renew "$WEFT_TICKET"',
+                                                 str(site.build / 'tools/weft'))
+        check(status == 0, f'the command renews its lease: {errors}')
 
 
 def stopped(build):
