@@ -31,7 +31,7 @@ LEASE_S = LEASE_MS / 1000
 ANSWER_S = 10
 
 # Longer than the library waits for an answer.
-ASKED_S = 3
+ASKED_S = ANSWER_S + 2
 
 # Descriptors of a lender that has few, and connections that are tried then
 MANY = 160
@@ -117,7 +117,7 @@ def expired(build):
 def revoke(s, lease):
     name = s.weft_devices('list')['devices'][0]['name']
     done = subprocess.run([s.build / 'tools' / 'weft', 'devices', f'--lender={s.socket}', 'revoke', name, str(lease)],
-                          check=False, capture_output=True, text=True, timeout=30,
+                          check=False, capture_output=True, text=True, timeout=60,
                           env={**os.environ, **stand.library_env(s.build)})
     check(not done.returncode, f'revoke: {done.stderr}')
 

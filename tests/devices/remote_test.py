@@ -13,7 +13,6 @@ import pathlib
 import random
 import re
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -96,21 +95,12 @@ def finish(process, seconds=60):
     return text
 
 
-def port():
-    """One that is free now on this host, below those that the kernel gives to whoever asks for any."""
-    while True:
-        number = random.randrange(16384, 32768)
-        with socket.socket() as s, contextlib.suppress(OSError):
-            s.bind(('127.0.0.1', number))
-            return number
-
-
 def net_of(two, name):
     return ['nsenter', f'--net=/proc/{two[name].init}/ns/net', '--']
 
 
 def one_host(build, provider):
-    with Far(build, provider, '127.0.0.1', port()) as s:
+    with Far(build, provider, '127.0.0.1', stand.free_port()) as s:
         finish(s.borrow([], s.name))
 
 
@@ -130,7 +120,7 @@ def link(build):
 def slow(build):
     """A lender that runs, and comes to nothing for a while, is waited for by who opens it."""
     for provider in ('tcp', 'shm'):
-        with Far(build, provider, '127.0.0.1', port()) as s:
+        with Far(build, provider, '127.0.0.1', stand.free_port()) as s:
             s.lender.signal(signal.SIGSTOP)
             borrower = s.borrow([], s.name, 1)
             time.sleep(4)
@@ -181,7 +171,7 @@ def forced(build, provider, **settings):
     """Everything in a provider that wants or lacks what the settings say (tests/btl/forced.c)"""
     env = {f'FORCED_{name.upper()}': str(value) for name, value in settings.items()}
     env['LD_PRELOAD'] = str(pathlib.Path(build) / 'tests' / 'devices' / 'forced_preload.so')
-    with Far(build, provider, '127.0.0.1', port(), env=env) as s:
+    with Far(build, provider, '127.0.0.1', stand.free_port(), env=env) as s:
         try:
             finish(s.borrow([], s.name, 1, *(['far'] if settings.get('cq_data_size', 8) < 4 else [])))
         except stand.Failed as why:
@@ -218,9 +208,9 @@ def mixed(build):
         env = stock_env(build, pathlib.Path(folder))
         theirs = {**env, 'FI_PROVIDER_PATH': str(pathlib.Path(build) / 'providers' / 'loadable')}
         for far, near in (({}, theirs), (theirs, {})):
-            with Far(build, 'shm', '127.0.0.1', port(), env=far, borrower=near) as s:
+            with Far(build, 'shm', '127.0.0.1', stand.free_port(), env=far, borrower=near) as s:
                 finish(s.borrow([], s.name, 1))
-        with Far(build, 'tcp', '127.0.0.1', port()) as s:
+        with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
             s.borrower_env = env
             began = time.monotonic()
             process = s.borrow([], s.name, 1)
@@ -248,7 +238,7 @@ def wait_line(process, want, seconds=30):
 
 def controller_killed(build):
     """Who has commands under way hears of it."""
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         busy = s.borrow([], s.name, 120000, program='remote_busy')
         wait_line(busy, 'busy')
         s.controllers[0].kill()
@@ -257,7 +247,7 @@ def controller_killed(build):
 
 def controller_stopped(build):
     """Its host still acknowledges what is sent: who waits has an error when the lease must have ended."""
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         borrowers = {how: driven.Driven(s, s.name, env={'WEFT_FABRIC': 'tcp'}) for how in ('poll', 'sleep', 'wait')}
         try:
             leases = {how: borrower.use(LEASE_MS, how) for how, borrower in borrowers.items()}
@@ -278,7 +268,7 @@ def controller_stopped(build):
 
 def lender_killed(build):
     """It is on no data path, and leases go on until their time runs out."""
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         busy = s.borrow([], s.name, LEASE_MS, program='remote_busy')
         wait_line(busy, 'busy')
         s.lender.kill()
@@ -292,7 +282,7 @@ def lender_killed(build):
 
 def borrower_killed(build):
     """Their leases end when their time has run out, and their queue pairs are others'."""
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         killed = [s.borrow([], s.name, LEASE_MS, program='remote_busy') for _ in range(3)]
         for busy in killed:
             wait_line(busy, 'busy')
@@ -306,7 +296,7 @@ def borrower_killed(build):
 
 def revoked(build):
     """Who has commands under way hears of it at once."""
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         busy = s.borrow([], s.name, 120000, program='remote_busy')
         wait_line(busy, 'busy')
         s.revoke(s.leases()[0])
@@ -329,7 +319,7 @@ def bridged(build, mib=16):
     """A stand with a bridge. Its head and pairs are in a file of this host's memory."""
     with tempfile.NamedTemporaryFile(dir='/dev/shm', prefix='weft-bridge.') as file:
         file.truncate(mib << 20)
-        with Far(build, 'tcp', '127.0.0.1', port(), env={'WEFT_BRIDGE': file.name}, bridge=file.name) as s:
+        with Far(build, 'tcp', '127.0.0.1', stand.free_port(), env={'WEFT_BRIDGE': file.name}, bridge=file.name) as s:
             s.bridge = file
             yield s
 
@@ -448,7 +438,7 @@ def garbage(build):
     """What is sent by who can't behave harms nobody else: a borrower that checks all it reads goes on."""
     seed = int.from_bytes(os.urandom(4), 'little')
     print('seed', seed)
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         holder = s.borrow([], s.name, LEASE_MS, program='remote_busy')
         wait_line(holder, 'busy')
         liars = [s.borrow([], *s.name.split(':'), seed + n, 300, program='remote_garbage') for n in range(2)]
@@ -482,7 +472,7 @@ def strangers(build):
     that checks all it reads goes on."""
     seed = int.from_bytes(os.urandom(4), 'little')
     print('seed', seed)
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         victim = s.borrow([], s.name, 1, 'long', stdin=subprocess.PIPE)
         wait_line(victim, 'busy')
         sent = rounds = 0
@@ -512,8 +502,8 @@ def strangers(build):
 
 def unreached(build):
     """Who names endpoints that there are not takes no answers away from others."""
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
-        print(finish(s.borrow([], '127.0.0.1', s.port, port(), 600, program='remote_unreached'), 60))
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
+        print(finish(s.borrow([], '127.0.0.1', s.port, stand.free_port(), 600, program='remote_unreached'), 60))
         finish(s.borrow([], s.name, 1))
 
 
@@ -553,7 +543,7 @@ def together(borrowers, kinds):
 
 def many(build):
     """32 remote borrowers, half of them blocking, beside four mapped ones, which all check what they read"""
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         kinds = [('remote', 'remote, blocking')[n % 2] for n in range(32)] + ['mapped'] * 4
         together([s.borrow([], s.socket if kind == 'mapped' else s.name, n, 0, *(['blocking'] if 'blocking' in kind else []),
                            program='remote_share', stdin=subprocess.PIPE) for n, kind in enumerate(kinds)], kinds)
@@ -575,7 +565,7 @@ def descriptors(pid):
 
 def rounds(build):
     """Nothing is left of a borrower that has given everything back."""
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         pids = s.controllers[0].pid, s.lender.pid
         finish(s.borrow([], s.name, 0, 10, program='remote_share'))
         finish(s.borrow([], s.socket, 0, 10, program='remote_share'))
@@ -592,7 +582,7 @@ def rounds(build):
 def stopped(build):
     """Borrowers that are stopped past their leases find their commands cancelled, and nothing of them is in the way of
     others."""
-    with Far(build, 'tcp', '127.0.0.1', port()) as s:
+    with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         other = s.borrow([], s.name, 20, program='remote_share', stdin=subprocess.PIPE)
         wait_line(other, 'ready')
         say([other], 'go\n')

@@ -7,13 +7,16 @@
 All is in a temporary folder, which goes at the end. Processes are ended by their ids, and one that
 has ended by itself, or that does not end, fails the test.
 """
+import contextlib
 import errno
 import json
 import os
 import pathlib
+import random
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -207,6 +210,15 @@ class Stand:
         if wrong and kind is None:
             raise Failed('\n'.join(wrong))
         return False
+
+
+def free_port():
+    """One that is free now on this host, below those that the kernel gives to whoever asks for any."""
+    while True:
+        number = random.randrange(16384, 32768)
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(('127.0.0.1', number))
+            return number
 
 
 def wait_until(what, condition, seconds=SLACK_S):

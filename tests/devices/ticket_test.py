@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import types
@@ -90,15 +89,9 @@ def forged(build):
         beside.ask('stop')
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(('127.0.0.1', 0))
-        return one.getsockname()[1]
-
-
 def door(build):
     """From another host: each endpoint that guesses is logged once."""
-    at = f'127.0.0.1:{free_port()}'
+    at = f'127.0.0.1:{stand.free_port()}'
     with stand.Stand(build, options=('--fabric=tcp', '--address=127.0.0.1', f'--port={at.split(":")[1]}')) as s, \
             Driven(s) as beside, Driven(s, name=at) as one, Driven(s, name=at) as other:
         beside.use(60000, 'own', first=8192, cnt=2048, depth=8)

@@ -19,7 +19,7 @@ USAGE = 2
 def devices(s, *arguments):
     """A run of 'weft devices'"""
     return subprocess.run([s.build / 'tools' / 'weft', 'devices', f'--lender={s.socket}', *arguments],
-                          capture_output=True, text=True, timeout=20, check=False, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
                           env={**os.environ, **stand.library_env(s.build)})
 
 

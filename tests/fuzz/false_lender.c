@@ -25,7 +25,7 @@
 
 int __real_packet_connect(const char *path);
 int __wrap_packet_connect(const char *path);
-int __wrap_door_connect(const char *name);
+int __wrap_door_connect(struct doors *doors, const char *name, const char *provider);
 int __real_packet_send(int fd, const struct iovec *iov, size_t iov_cnt, const int *fds,
 		       uint32_t fd_cnt);
 int __wrap_packet_send(int fd, const struct iovec *iov, size_t iov_cnt, const int *fds,
@@ -188,7 +188,7 @@ int __wrap_packet_connect(const char *path)
 	return f.active ? connect_here() : __real_packet_connect(path);
 }
 
-int __wrap_door_connect(const char *name)
+int __wrap_door_connect(struct doors *doors, const char *name, const char *provider)
 {
 	return connect_here();
 }

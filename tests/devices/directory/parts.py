@@ -4,13 +4,11 @@
 Everything is in one temporary folder, on ports that are free, and ends with it: processes are ended by their ids.
 """
 import base64
-import contextlib
 import json
 import os
 import pathlib
 import queue
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,11 +23,10 @@ from stand import Failed, check, wait_until  # noqa: E402
 
 
 def free_ports(cnt):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(cnt)]
-        for one in sockets:
-            one.bind(('127.0.0.1', 0))
-        return [one.getsockname()[1] for one in sockets]
+    ports = set()
+    while len(ports) < cnt:
+        ports.add(stand.free_port())
+    return list(ports)
 
 
 class Talker(stand.Process):
@@ -210,7 +207,7 @@ class Site:
         begin = time.monotonic()
         named = [] if 'WEFT_DIRECTORY' in (env or {}) else [f'--directory={urls or self.urls}']
         done = subprocess.run([self.build / 'tools/weft', 'devices', *named, *arguments],
-                              capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
                               env={**os.environ, **self.env, **(env or {})})
         return done.returncode, done.stdout, done.stderr, time.monotonic() - begin
 
