@@ -254,7 +254,7 @@ int weft_lender_open_ticket(const char *name, const char *ticket,
 			    const struct weft_lender_attr *attr, struct weft_lender **lender);
 
 /*
- * weft_device_attach - have a lease that was kept, by its ticket
+ * weft_device_attach - have a lease by its ticket
  * Returns 0; -EINVAL: no ticket; -ENODEV: of another lender; -EACCES; -ESTALE: it has ended; -ETIMEDOUT.
  */
 int weft_device_attach(struct weft_lender *lender, const char *ticket, struct weft_device **dev);
