@@ -111,9 +111,12 @@ static void engine_cm_failed(struct engine_ep *ep, int err, const struct hello_d
 		entry.err_data = (void *)data->bytes;
 		entry.err_data_size = data->len;
 	}
-	if (engine_eq_push_error(ep->eq, &entry))
-		engine_cm_refuse(ep, err, "a connection that failed",
-				 "its event is lost for lack of memory");
+	if (!engine_eq_push_error(ep->eq, &entry))
+		return;
+	engine_cm_refuse(ep, err, "a connection that failed",
+			 "there is no memory for the error; FI_SHUTDOWN is reported");
+	engine_eq_post(ep->eq, ep->cm->shutdown);
+	ep->cm->shutdown = NULL;
 }
 
 static void engine_cm_refused(struct engine_peer *peer, int err, const struct hello_data *data)
@@ -434,6 +437,9 @@ void engine_cm_free(struct engine_ep *ep)
 	if (!cm)
 		return;
 	engine_task_drop(&cm->over);
+	/* Before the memory is another endpoint's: events are found by it. */
+	if (ep->eq)
+		engine_eq_forget(ep->eq, &ep->ctx.fid.fid, NULL, NULL);
 	if (cm->request)
 		cm->ops->drop(cm->request);
 	eq_event_free(cm->shutdown);

@@ -30,6 +30,9 @@ static int engine_ep_bind_av(struct engine_ep *ep, struct engine_av *av)
 		return engine_bind_refuse(ep, -FI_EINVAL,
 					  "an address vector of another domain; open one in the "
 					  "endpoint's");
+	if (ep->kind != ENGINE_EP_RDM)
+		return engine_bind_refuse(
+			ep, -FI_EINVAL, "a connected endpoint has one peer, and no addresses");
 	if (ep->av == av)
 		return 0;
 	if (ep->av)
@@ -43,7 +46,7 @@ static int engine_ep_bind_av(struct engine_ep *ep, struct engine_av *av)
 
 /*
  * The queue reports the end of fi_join_collective, and connections; it replaces the one bound
- * before. It may give the domain a thread. Takes the domain itself: the lock of the queue comes first.
+ * before, unless that has connections. It may give the domain a thread. Takes the domain itself: the lock of the queue comes first.
  */
 static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t flags)
 {
@@ -55,6 +58,9 @@ static int engine_ep_bind_eq(struct engine_ep *ep, struct fid *target, uint64_t 
 					   "an event queue has no flags", flags);
 	if (eq->fabric != ep->domain->fabric)
 		return engine_bind_refuse(ep, -FI_EINVAL, "an event queue of another fabric");
+	if (ep->kind != ENGINE_EP_RDM && ep->enabled && ep->eq && ep->eq != eq)
+		return engine_bind_refuse(ep, -FI_EOPBADSTATE,
+					  "another event queue has its connections");
 	ret = engine_eq_watch(eq, ep->domain);
 	if (ret)
 		return ret;

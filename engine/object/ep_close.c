@@ -162,7 +162,6 @@ int engine_ep_close(struct fid *fid)
 	struct engine_ctx *ctx = engine_ctx_at(fid);
 	struct engine_domain *domain = ctx->domain;
 	struct engine_eq *eq = ctx->ep->eq;
-	bool connects = ctx->ep->kind != ENGINE_EP_RDM;
 	int ret = engine_left(domain, FI_LOG_EP_CTRL, "fi_close of an endpoint");
 	bool busy;
 
@@ -179,8 +178,6 @@ int engine_ep_close(struct fid *fid)
 	}
 	engine_leave(domain);
 	if (!busy && eq) {
-		if (connects)
-			engine_eq_forget(eq, fid, NULL, NULL);
 		engine_eq_drop(eq, domain);
 		engine_unref(&domain->refs);
 	}

@@ -101,10 +101,13 @@ void engine_peps_close(struct engine_fabric *fabric)
 
 /* Requests */
 
+/* The child of a fork has none: they are its parent's to answer. */
 static struct engine_request *engine_request_of(const struct engine_pep *pep, fid_t handle)
 {
 	struct engine_request *request;
 
+	if (pep->ep->ctx.copied)
+		return NULL;
 	list_for_each_entry(request, &pep->requests, link) {
 		if (&request->fid == handle)
 			return request;

@@ -219,6 +219,24 @@ static void calls_in_other_states_are_refused(void **state)
 	assert_int_equal(fi_close(&caller.eq->fid), -FI_EBUSY);
 }
 
+/* A second queue would have the events of what the first one has told the program of. */
+static void what_a_connected_endpoint_has_no_use_for_is_refused(void **state)
+{
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fid_eq *eq;
+	struct fid_av *av;
+
+	party_open(&caller, NULL);
+	assert_int_equal(fi_av_open(caller.domain, &av_attr, &av, NULL), 0);
+	assert_int_equal(fi_ep_bind(caller.ep, &av->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_close(&av->fid), 0);
+	assert_int_equal(fi_eq_open(listener.fabric, &eq_attr, &eq, NULL), 0);
+	assert_int_equal(fi_pep_bind(listener.pep, &eq->fid, 0), -FI_EOPBADSTATE);
+	assert_int_equal(fi_pep_bind(listener.pep, &listener.eq->fid, 0), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
 static uint16_t port_of(const void *name)
 {
 	struct sockaddr_in in;
@@ -433,6 +451,7 @@ int main(int argc, char **argv)
 		TEST(nobody_at_the_port_is_an_error),
 		TEST(more_requests_than_the_backlog_are_refused),
 		TEST(calls_in_other_states_are_refused),
+		TEST(what_a_connected_endpoint_has_no_use_for_is_refused),
 		TEST(both_ends_are_named),
 		TEST(a_listener_gets_the_name_that_it_is_given),
 		TEST(a_name_that_is_taken_is_refused),

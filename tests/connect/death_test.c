@@ -176,7 +176,7 @@ static void a_child_that_closes_what_it_inherits_harms_nothing(void **state)
 	int status;
 
 	party_pair(&listener, &caller, &callee);
-	/* A request that is not answered yet. */
+	/* A request that is not answered yet, which is not the child's to answer. */
 	party_open(&open, NULL);
 	assert_int_equal(fi_connect(open.ep, listener.name, NULL, 0), 0);
 	party_expect(&listener, FI_CONNREQ, &heard);
@@ -185,7 +185,9 @@ static void a_child_that_closes_what_it_inherits_harms_nothing(void **state)
 	assert_true(pid >= 0);
 	if (!pid) {
 		bool refused = fi_send(caller.ep, &byte, 1, NULL, 0, NULL) == -FI_EOPBADSTATE &&
-			       fi_shutdown(caller.ep, 0) == -FI_EOPBADSTATE;
+			       fi_shutdown(caller.ep, 0) == -FI_EOPBADSTATE &&
+			       fi_reject(listener.pep, heard.cm.info->handle, NULL, 0) ==
+				       -FI_EINVAL;
 
 		party_close(&open);
 		party_close(&caller);
