@@ -245,6 +245,11 @@ static uint16_t get_log(struct fake_device *dev, const struct nvme_sqe *sqe)
 	return 0;
 }
 
+uint32_t fake_device_commands(const struct fake_device *dev, uint8_t opcode)
+{
+	return __atomic_load_n(&dev->commands[opcode], __ATOMIC_RELAXED);
+}
+
 static void run_command(struct fake_device *dev, const struct nvme_sqe *sqe)
 {
 	uint16_t status = dev->status[sqe->opcode];

@@ -125,6 +125,9 @@ int fake_device_open(struct fake_device *dev, struct function **function);
 /* fake_function_fd - as function_slot_fd() */
 int fake_function_fd(const struct function *function);
 
+/* fake_device_commands - how many commands of an opcode it has carried out; any thread */
+uint32_t fake_device_commands(const struct fake_device *dev, uint8_t opcode);
+
 /* fake_device_run - carry out what was submitted. Returns whether there was something */
 bool fake_device_run(struct fake_device *dev);
 

@@ -108,7 +108,7 @@ static void lease_that_can_not_be_kept_in_mind_does_not_begin(void **state)
 		 (unsigned long long)lent_id(lent));
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(borrow(LEASE_SHARED), -EISDIR);
-	assert_int_equal(device.commands[NVME_ADMIN_LEASE_ARM], 1);
+	assert_int_equal(fake_device_commands(&device, NVME_ADMIN_LEASE_ARM), 1);
 	assert_int_equal(info_now().leases, 1);
 	assert_true(lines >= 1);
 	/* Ending needs no journal. */

@@ -224,13 +224,13 @@ static void idle_lender_asks_nothing_of_the_controller(void **state)
 		nudge();
 		poll(NULL, 0, 1);
 	}
-	before = device.commands[NVME_ADMIN_GET_LOG_PAGE];
+	before = fake_device_commands(&device, NVME_ADMIN_GET_LOG_PAGE);
 	for (i = 0; i < 50; i++) {
 		fake_device_run(&device);
 		nudge();
 		poll(NULL, 0, 1);
 	}
-	assert_int_equal(device.commands[NVME_ADMIN_GET_LOG_PAGE], before);
+	assert_int_equal(fake_device_commands(&device, NVME_ADMIN_GET_LOG_PAGE), before);
 }
 
 static void lease_ends_with_the_last_connection_that_holds_it(void **state)
