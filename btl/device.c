@@ -9,6 +9,7 @@
 #include "client.h"
 #include "device.h"
 #include "fabric.h"
+#include "mr.h"
 
 /* The interface that is asked for: the first with all modes of registration that are known here. */
 #define BTL_API_VERSION FI_VERSION(1, 9)
@@ -88,19 +89,6 @@ static bool is_another(const struct fi_info *info, const struct btl_device *devi
 	return true;
 }
 
-/* Before 1.5 two words stood for what single bits say since. */
-static int mr_mode_of(const struct fi_info *info)
-{
-	switch (info->domain_attr->mr_mode) {
-	case FI_MR_BASIC:
-		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	case FI_MR_SCALABLE:
-		return 0;
-	default:
-		return info->domain_attr->mr_mode;
-	}
-}
-
 static int device_open(struct btl_device *device, const struct fi_info *info)
 {
 	int ret;
@@ -117,7 +105,7 @@ static int device_open(struct btl_device *device, const struct fi_info *info)
 	}
 	device->later_info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	device->later_info->domain_attr->threading = FI_THREAD_DOMAIN;
-	device->mr_mode = mr_mode_of(info);
+	device->mr_mode = fabric_mr_mode(info);
 	device->serves = info->domain_attr->data_progress == FI_PROGRESS_AUTO &&
 			 info->fabric_attr->prov_version >= WEFT_VERSION;
 	device->max = info->ep_attr->max_msg_size ? info->ep_attr->max_msg_size : SIZE_MAX;

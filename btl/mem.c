@@ -2,33 +2,12 @@
 /* Registering memory. Any thread. */
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "ctx.h"
 #include "mem.h"
-
-/* Linux 5.14 and later; others say EINVAL. */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "mr.h"
 
 /* How many keys are tried where the program chooses them and others have taken some. */
 #define KEY_TRIES 65536u
-
-/*
- * Has the kernel give every page of a range memory, where it can: one that may not be written keeps
- * what it has.
- */
-static void populate(const struct iovec *range)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t at = (uintptr_t)range->iov_base & ~(page - 1);
-	size_t len = (uintptr_t)range->iov_base + range->iov_len - at;
-
-	if (madvise((void *)at, len, MADV_POPULATE_WRITE))
-		madvise((void *)at, len, MADV_POPULATE_READ);
-}
 
 static uint64_t next_key(struct weft_btl *btl, const struct btl_device *device)
 {
@@ -65,7 +44,7 @@ int btl_mr_open(struct weft_btl *btl, const struct btl_device *device,
 	int ret;
 
 	if (device->mr_mode & FI_MR_ALLOCATED)
-		populate(range);
+		fabric_mr_populate(range);
 	ret = reg(btl, device, domain, range, access, &mr);
 	if (ret)
 		return ret;

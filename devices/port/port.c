@@ -2,12 +2,11 @@
 /* Opening endpoints and registering memory; port.h has the contract. */
 #include "port.h"
 #include "fabric.h"
+#include "mr.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 /* The interface that is asked for: the first with all modes of registration that are known here. */
 #define API_VERSION FI_VERSION(1, 9)
@@ -19,12 +18,6 @@
 
 /* How many keys are tried where we choose them and others have taken some. */
 #define KEY_TRIES 256u
-
-/* Linux 5.14 and later; others say EINVAL. */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22
-#define MADV_POPULATE_WRITE 23
-#endif
 
 static struct fi_info *hints_create(const struct port_request *request)
 {
@@ -44,19 +37,6 @@ static struct fi_info *hints_create(const struct port_request *request)
 		return hints;
 	fabric_info_destroy(hints);
 	return NULL;
-}
-
-/* Before 1.5 two words stood for what single bits say since. */
-static int mr_mode_of(const struct fi_info *info)
-{
-	switch (info->domain_attr->mr_mode) {
-	case FI_MR_BASIC:
-		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	case FI_MR_SCALABLE:
-		return 0;
-	default:
-		return info->domain_attr->mr_mode;
-	}
 }
 
 static uint32_t data_len_of(size_t bytes)
@@ -94,7 +74,7 @@ static int find(const struct port_request *request, struct port *port)
 	fabric_info_destroy(list);
 	if (!port->info)
 		return ret;
-	port->mr_mode = mr_mode_of(port->info);
+	port->mr_mode = fabric_mr_mode(port->info);
 	/* Whoever uses the port makes it move; nothing happens on a thread of the provider's. */
 	port->info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	port->data_len = data_len_of(port->info->domain_attr->cq_data_size);
@@ -228,17 +208,6 @@ void port_peer_forget(struct port *port, fi_addr_t addr)
 	fi_av_remove(port->av, &addr, 1, 0);
 }
 
-/* Has the kernel give every page of a range memory, where it can: one that may not be written keeps what it has. */
-static void populate(const struct iovec *range)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t at = (uintptr_t)range->iov_base & ~(page - 1);
-	size_t len = (uintptr_t)range->iov_base + range->iov_len - at;
-
-	if (madvise((void *)at, len, MADV_POPULATE_WRITE))
-		madvise((void *)at, len, MADV_POPULATE_READ);
-}
-
 /* One that nobody guesses, where keys have room for that. */
 static int any_key(const struct port *port, uint64_t *key)
 {
@@ -280,7 +249,7 @@ int port_mr_open(struct port *port, struct fid_ep *ep, const struct iovec *range
 	int ret;
 
 	if (port->mr_mode & FI_MR_ALLOCATED)
-		populate(range);
+		fabric_mr_populate(range);
 	ret = reg(port, range, access, &mr);
 	if (ret)
 		return ret;
