@@ -69,9 +69,14 @@ void features_reset(struct nvmed *c)
 		c->vectors.each[i].alone = false;
 }
 
-/* The feature of a command, if it is there and its selectors name something. Returns an NVMe status */
-static int feature_find(const struct nvmed *c, uint32_t id, uint32_t dw11)
+/*
+ * The feature of a command, if it is there and its selectors name something. Those of the controller are for no
+ * namespace, or all; Error Recovery is one of a namespace. Returns an NVMe status.
+ */
+static int feature_find(const struct nvmed *c, const struct command *cmd)
 {
+	uint32_t id = cmd->sqe.cdw10 & 0xff, dw11 = cmd->sqe.cdw11, nsid = cmd->sqe.nsid;
+
 	if (id >= FEATURE_IDS || features[id].kind == ABSENT)
 		return NVME_SC_INVALID_FIELD;
 	if (id == NVME_FEATURE_WRITE_CACHE && !c->backend->write_cache)
@@ -80,6 +85,8 @@ static int feature_find(const struct nvmed *c, uint32_t id, uint32_t dw11)
 		return NVME_SC_INVALID_FIELD;
 	if (id == NVME_FEATURE_VECTOR && (dw11 & 0xffff) >= c->vectors.cnt)
 		return NVME_SC_INVALID_FIELD;
+	if (id == NVME_FEATURE_ERROR_RECOVERY && nsid != NVMED_NSID && nsid != UINT32_MAX)
+		return NVME_SC_INVALID_NAMESPACE;
 	return 0;
 }
 
@@ -116,21 +123,11 @@ static int set_checked(struct nvmed *c, uint32_t id, uint32_t dw11, uint32_t *re
 	return NVME_SC_INVALID_FIELD;
 }
 
-/* Features of the controller are for no namespace, or all; Error Recovery is one of a namespace. */
-static int namespace_check(uint32_t id, uint32_t nsid)
-{
-	if (id == NVME_FEATURE_ERROR_RECOVERY && nsid != NVMED_NSID && nsid != UINT32_MAX)
-		return NVME_SC_INVALID_NAMESPACE;
-	return 0;
-}
-
 int feature_set(struct nvmed *c, const struct command *cmd, uint32_t *result)
 {
 	uint32_t id = cmd->sqe.cdw10 & 0xff, dw11 = cmd->sqe.cdw11;
-	int status = feature_find(c, id, dw11);
+	int status = feature_find(c, cmd);
 
-	if (!status)
-		status = namespace_check(id, cmd->sqe.nsid);
 	if (status)
 		return status;
 	if (cmd->sqe.cdw10 & NVME_FEATURE_SAVE)
@@ -161,10 +158,8 @@ static uint32_t feature_current(const struct nvmed *c, uint32_t id, uint32_t dw1
 int feature_get(struct nvmed *c, const struct command *cmd, uint32_t *result)
 {
 	uint32_t id = cmd->sqe.cdw10 & 0xff, dw11 = cmd->sqe.cdw11;
-	int status = feature_find(c, id, dw11);
+	int status = feature_find(c, cmd);
 
-	if (!status)
-		status = namespace_check(id, cmd->sqe.nsid);
 	if (status)
 		return status;
 	switch (NVME_FEATURE_SELECT(cmd->sqe.cdw10)) {
