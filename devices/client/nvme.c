@@ -25,11 +25,6 @@
 /* Two doorbells are at most a page apart. */
 #define BELLS_LEN_MAX (2 * NVME_PAGE)
 
-static size_t pages(size_t len)
-{
-	return (len + NVME_PAGE - 1) / NVME_PAGE * NVME_PAGE;
-}
-
 static uint64_t address_of(const struct weft_window *window, const void *mem)
 {
 	return window->spans[0].addr + ((uintptr_t)mem - window->spans[0].mem);
@@ -37,8 +32,8 @@ static uint64_t address_of(const struct weft_window *window, const void *mem)
 
 static int open_memory(struct weft_nvme *qp)
 {
-	size_t sq = pages(qp->entries * sizeof(struct nvme_sqe));
-	size_t cq = pages(qp->entries * sizeof(struct nvme_cqe));
+	size_t sq = nvme_page_len(qp->entries * sizeof(struct nvme_sqe));
+	size_t cq = nvme_page_len(qp->entries * sizeof(struct nvme_cqe));
 	uint8_t *mem;
 	int err = weft_segment_alloc(NULL, sq + cq + (size_t)qp->depth * NVME_PAGE, 0,
 				     &qp->memory);

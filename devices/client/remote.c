@@ -14,11 +14,6 @@
 #define AGAIN_MS   500	 /* until it is asked once more */
 #define FORGET_MS  10000
 
-static size_t pages(size_t len)
-{
-	return (len + NVME_PAGE - 1) / NVME_PAGE * NVME_PAGE;
-}
-
 /* A place as a lender may have it */
 static bool is_sound(const struct remote_place *place)
 {
@@ -70,12 +65,13 @@ static int open_port(struct weft_nvme *qp)
 static int open_memory(struct weft_nvme *qp, bool near)
 {
 	struct remote_pair *r = qp->remote;
-	size_t queues = near ? pages(qp->entries * sizeof(struct nvme_sqe)) +
-					pages(qp->entries * sizeof(struct nvme_cqe)) +
-					pages(qp->depth * sizeof(struct nvme_dsm_range))
+	size_t queues = near ? nvme_page_len(qp->entries * sizeof(struct nvme_sqe)) +
+					nvme_page_len(qp->entries * sizeof(struct nvme_cqe)) +
+					nvme_page_len(qp->depth * sizeof(struct nvme_dsm_range))
 			     : 0;
-	struct iovec all = { NULL, pages(r->receive_cnt * sizeof(struct remote_complete) +
-					 SENDS * r->place.message_max) };
+	struct iovec all = { NULL,
+			     nvme_page_len(r->receive_cnt * sizeof(struct remote_complete) +
+					   SENDS * r->place.message_max) };
 	struct iovec shared;
 	int err = 0;
 
@@ -93,9 +89,10 @@ static int open_memory(struct weft_nvme *qp, bool near)
 	shared = (struct iovec){ r->memory + all.iov_len, queues };
 	qp->sq = shared.iov_base;
 	qp->cq = (struct nvme_cqe *)((uint8_t *)qp->sq +
-				     pages(qp->entries * sizeof(struct nvme_sqe)));
+				     nvme_page_len(qp->entries * sizeof(struct nvme_sqe)));
 	r->ranges = (struct nvme_dsm_range *)((uint8_t *)qp->cq +
-					      pages(qp->entries * sizeof(struct nvme_cqe)));
+					      nvme_page_len(qp->entries *
+							    sizeof(struct nvme_cqe)));
 	return port_mr_open(&r->port, r->ep, &shared, FI_REMOTE_READ | FI_REMOTE_WRITE,
 			    &r->queues);
 }

@@ -148,7 +148,7 @@ static int create_at(struct weft_device *dev, size_t len, uint32_t flags, const 
 		atomic_fetch_add(&dev->refs, 1);
 	seg->dev = dev;
 	seg->why = why;
-	seg->len = (len + NVME_PAGE - 1) / NVME_PAGE * NVME_PAGE;
+	seg->len = nvme_page_len(len);
 	seg->fds = calloc(PACKET_FDS_MAX, sizeof(int));
 	if (!seg->fds)
 		err = -ENOMEM;

@@ -91,6 +91,12 @@ enum nvme_reg {
 
 #define NVME_PAGE 4096u /* CC.MPS 0, the one memory page size here */
 
+/* nvme_page_len - bytes of the pages that @len bytes from the beginning of one take */
+static inline uint64_t nvme_page_len(uint64_t len)
+{
+	return (len + NVME_PAGE - 1) & ~(uint64_t)(NVME_PAGE - 1);
+}
+
 enum nvme_admin_opcode {
 	NVME_ADMIN_DELETE_SQ = 0x00,
 	NVME_ADMIN_CREATE_SQ = 0x01,

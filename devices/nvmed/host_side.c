@@ -198,7 +198,7 @@ uint64_t host_take(struct host *h, uint64_t len)
 {
 	uint64_t at = h->used;
 
-	len = (len + NVME_PAGE - 1) & ~(uint64_t)(NVME_PAGE - 1);
+	len = nvme_page_len(len);
 	if (at + len > HOST_MEMORY_LEN)
 		at = h->used = 0; /* a test that takes this much has done with the first of it */
 	h->used = at + len;
@@ -253,7 +253,7 @@ static void pair_init(struct host *h, struct host_pair *p, uint16_t qid, uint16_
 {
 	uint64_t sq_len = (uint64_t)size * sizeof(struct nvme_sqe);
 
-	sq_len = (sq_len + NVME_PAGE - 1) & ~(uint64_t)(NVME_PAGE - 1);
+	sq_len = nvme_page_len(sq_len);
 	*p = (struct host_pair){ .host = h, .qid = qid, .size = size, .phase = 1 };
 	p->base = host_take(h, sq_len + (uint64_t)size * sizeof(struct nvme_cqe));
 	p->sq = host_at(h, p->base);

@@ -26,16 +26,11 @@
 #define IDLE_POLLS	20000u
 #define IDLE_LOOK	64u
 
-static uint64_t pages(uint64_t len)
-{
-	return (len + NVME_PAGE - 1) & ~(uint64_t)(NVME_PAGE - 1);
-}
-
 static uint64_t take(uint64_t *at, uint64_t len)
 {
 	uint64_t first = *at;
 
-	*at += pages(len);
+	*at += nvme_page_len(len);
 	return first;
 }
 
