@@ -13,6 +13,26 @@ double end_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+__attribute__((no_sanitize("thread"))) bool end_holds(const void *at, const void *bytes,
+						      size_t len)
+{
+	const uint8_t *is = at, *expected = bytes;
+	size_t i = 0;
+
+	while (i < len && __atomic_load_n(&is[i], __ATOMIC_ACQUIRE) == expected[i])
+		i++;
+	return i == len;
+}
+
+__attribute__((no_sanitize("thread"))) void end_put(void *at, const void *bytes, size_t len)
+{
+	const uint8_t *from = bytes;
+	uint8_t *to = at;
+
+	for (size_t i = 0; i < len; i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELEASE);
+}
+
 struct fi_info *end_info(const struct end_attr *attr)
 {
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;

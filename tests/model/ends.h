@@ -64,6 +64,16 @@ fi_addr_t end_knows(struct end *end, struct end *other);
 /* end_now - seconds of the monotonic clock */
 double end_now(void);
 
+/*
+ * end_holds - returns true if the @len bytes at @at are those at @bytes
+ * end_put - writes them there
+ * For memory that peers read and write. With automatic progress the domain's thread carries that out
+ * while the program looks. Nothing orders the two before the operation has completed, which a
+ * sanitizer of threads would report: each byte is accessed atomically, and unseen by it.
+ */
+bool end_holds(const void *at, const void *bytes, size_t len);
+void end_put(void *at, const void *bytes, size_t len);
+
 /* END_UNTIL - run @step until @cond holds; fails the test after 20 s */
 #define END_UNTIL(cond, step)                          \
 	do {                                           \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the tests of the surface share: see surface.h. */
+#include <sched.h>
 #include "surface.h"
 
 #define NAME_MAX_LEN 128
@@ -136,6 +137,15 @@ struct fi_cq_tagged_entry surface_done(struct fid_cq *cq, void *context)
 	assert_int_equal(ret, 1);
 	assert_ptr_equal(entry.op_context, context);
 	return entry;
+}
+
+void surface_wait_words(struct subject *u, const void *bytes, size_t len)
+{
+	static const uint8_t zeros[sizeof(u->s->words)];
+
+	END_UNTIL(end_holds(u->s->words, bytes, len),
+		  u->rests ? (void)sched_yield() : (void)fi_cq_read(u->peer->cq, NULL, 0));
+	end_put(u->s->words, zeros, len);
 }
 
 /* Groups */

@@ -69,6 +69,7 @@ struct subject {
 	size_t cnt;
 	struct fi_context2 context, peer_context;
 	struct fid *opened; /* by the call */
+	bool rests; /* makes no calls while a peer accesses memory: the domain's thread works */
 	void *arg;
 };
 
@@ -132,6 +133,8 @@ void party_close(struct party *p);
 
 /* surface_done - the next completion of @cq; its context has to be this one */
 struct fi_cq_tagged_entry surface_done(struct fid_cq *cq, void *context);
+/* surface_wait_words - waits until @len bytes in the words of the surface are those, and clears them */
+void surface_wait_words(struct subject *u, const void *bytes, size_t len);
 /* A group of two: an endpoint with near's queues, and far. */
 struct groups {
 	struct fid_av_set *set;

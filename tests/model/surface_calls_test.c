@@ -79,6 +79,29 @@ static void every_call_of_an_alias_works(void **state)
 	}
 }
 
+/* With automatic progress, where peers access the memory of a program that makes no calls. */
+static void memory_is_reached_while_the_program_rests(void **state)
+{
+	struct surface s;
+	struct subject u;
+	bool automatic;
+
+	for (size_t t = 0; t < COUNT_OF(threadings); t++) {
+		surface_open(&s, surface_all(), threadings[t]);
+		surface_subject(&u, &s, "endpoint that rests", s.near.ep, CLASSES | ACCESS);
+		automatic = s.info->domain_attr->data_progress == FI_PROGRESS_AUTO;
+		u.rests = true;
+		if (automatic) {
+			surface_walk(&u, "fi_ops_rma", u.ep->rma, rma_slots, RMA_SLOTS);
+			surface_walk(&u, "fi_ops_atomic", u.ep->atomic, atomic_slots,
+				     ATOMIC_SLOTS);
+		}
+		surface_close(&s);
+		if (!automatic)
+			skip();
+	}
+}
+
 /* What few capabilities come to, with a queue bound for both directions: messages in any case. */
 static uint64_t does_of(uint64_t caps)
 {
@@ -394,6 +417,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_call_of_an_endpoint_works),
 		cmocka_unit_test(every_call_of_an_alias_works),
+		cmocka_unit_test(memory_is_reached_while_the_program_rests),
 		cmocka_unit_test(messages_and_access_are_had_whole),
 		cmocka_unit_test(deferred_work_is_refused_likewise),
 		cmocka_unit_test(no_call_works_before_enable),

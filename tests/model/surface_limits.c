@@ -107,7 +107,7 @@ static void proof_mr_iov(struct surface *s, uint64_t max)
 			 0);
 	assert_int_equal(fi_write(s->near.ep, buf[0], max, NULL, far(s), 0, 99, &context), 0);
 	surface_done(s->near.cq, &context);
-	END_UNTIL(!memcmp(buf[0], buf[1], max), fi_cq_read(s->far.cq, NULL, 0));
+	END_UNTIL(end_holds(buf[1], buf[0], max), fi_cq_read(s->far.cq, NULL, 0));
 	assert_int_equal(fi_close(&mr->fid), 0);
 	assert_true(fi_mr_regv(s->domain, iov, max + 1, FI_REMOTE_WRITE, 0, 99, 0, &mr, NULL) <
 		    0);
@@ -224,7 +224,7 @@ static void proof_key(struct surface *s, uint64_t len)
 	assert_int_equal(
 		fi_write(s->near.ep, "12345678", 8, NULL, far(s), 0, BIG_KEY, &context), 0);
 	surface_done(s->near.cq, &context);
-	END_UNTIL(!memcmp(buf[1], "12345678", 8), fi_cq_read(s->far.cq, NULL, 0));
+	END_UNTIL(end_holds(buf[1], "12345678", 8), fi_cq_read(s->far.cq, NULL, 0));
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 

@@ -264,22 +264,15 @@ ALL_SLOTS(fi_ops_tagged, tagged_slots);
 
 /* RMA */
 
-static bool is_written(const struct subject *u)
+static void write_injected(struct subject *u, const struct slot *slot)
 {
-	return !memcmp(u->s->words, u->out, SURFACE_LEN);
+	surface_wait_words(u, u->out, SURFACE_LEN);
 }
 
 static void written(struct subject *u, const struct slot *slot)
 {
+	surface_wait_words(u, u->out, SURFACE_LEN);
 	assert_int_equal(surface_done(u->cq, &u->context).flags, FI_RMA | FI_WRITE);
-	END_UNTIL(is_written(u), fi_cq_read(u->peer->cq, NULL, 0));
-	memset(u->s->words, 0, SURFACE_LEN);
-}
-
-static void write_injected(struct subject *u, const struct slot *slot)
-{
-	END_UNTIL(is_written(u), fi_cq_read(u->peer->cq, NULL, 0));
-	memset(u->s->words, 0, SURFACE_LEN);
 }
 
 static void data_came(struct subject *u)
@@ -305,14 +298,16 @@ static void write_injected_data(struct subject *u, const struct slot *slot)
 
 static void was_read(struct subject *u, const struct slot *slot)
 {
+	static const uint8_t zeros[SURFACE_LEN];
+
 	assert_int_equal(surface_done(u->cq, &u->context).flags, FI_RMA | FI_READ);
 	assert_memory_equal(u->in, u->out, SURFACE_LEN);
-	memset(u->s->words, 0, SURFACE_LEN);
+	end_put(u->s->words, zeros, SURFACE_LEN);
 }
 
 static ssize_t call_read(struct subject *u)
 {
-	memcpy(u->s->words, u->out, SURFACE_LEN);
+	end_put(u->s->words, u->out, SURFACE_LEN);
 	return fi_read(u->ep, u->in, SURFACE_LEN, NULL, u->peer->addr, 0, SURFACE_KEY,
 		       &u->context);
 }
@@ -321,7 +316,7 @@ static ssize_t call_readv(struct subject *u)
 {
 	struct iovec iov[2];
 
-	memcpy(u->s->words, u->out, SURFACE_LEN);
+	end_put(u->s->words, u->out, SURFACE_LEN);
 	return fi_readv(u->ep, pieces(u->in, iov), NULL, 2, u->peer->addr, 0, SURFACE_KEY,
 			&u->context);
 }
@@ -343,7 +338,7 @@ static ssize_t call_readmsg(struct subject *u)
 	struct fi_rma_iov target;
 	struct fi_msg_rma msg = rma_msg(u, pieces(u->in, iov), &target);
 
-	memcpy(u->s->words, u->out, SURFACE_LEN);
+	end_put(u->s->words, u->out, SURFACE_LEN);
 	return fi_readmsg(u->ep, &msg, FI_COMPLETION);
 }
 

@@ -401,7 +401,7 @@ static void registration_modes_are_what_was_granted(void **state)
 					  basic ? (uintptr_t)&word : 0, fi_mr_key(mr), &context),
 				 0);
 		surface_done(s.near.cq, &context);
-		END_UNTIL(!memcmp(&word, "12345678", 8), fi_cq_read(s.far.cq, NULL, 0));
+		END_UNTIL(end_holds(&word, "12345678", 8), fi_cq_read(s.far.cq, NULL, 0));
 		assert_int_equal(fi_close(&mr->fid), 0);
 		surface_close(&s);
 	}

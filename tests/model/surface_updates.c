@@ -11,7 +11,9 @@ static struct fi_ioc one(uint64_t *at)
 
 static void begin(struct subject *u)
 {
-	u->s->words[0] = 7;
+	static const uint64_t seven = 7;
+
+	end_put(u->s->words, &seven, sizeof(seven));
 	u->operand[0] = 5;
 	u->compare[0] = 7;
 }
@@ -42,14 +44,13 @@ static struct atomic_call *arrange(struct subject *u, struct atomic_call *call, 
 
 static void wait_word(struct subject *u, uint64_t value)
 {
-	END_UNTIL(*(volatile uint64_t *)u->s->words == value, fi_cq_read(u->peer->cq, NULL, 0));
-	u->s->words[0] = 0;
+	surface_wait_words(u, &value, sizeof(value));
 }
 
 static void added(struct subject *u, const struct slot *slot)
 {
-	assert_int_equal(surface_done(u->cq, &u->context).flags, FI_ATOMIC | FI_WRITE);
 	wait_word(u, 12);
+	assert_int_equal(surface_done(u->cq, &u->context).flags, FI_ATOMIC | FI_WRITE);
 }
 
 static void add_injected(struct subject *u, const struct slot *slot)
@@ -59,16 +60,16 @@ static void add_injected(struct subject *u, const struct slot *slot)
 
 static void fetched(struct subject *u, const struct slot *slot)
 {
+	wait_word(u, 12);
 	assert_int_equal(surface_done(u->cq, &u->context).flags, FI_ATOMIC | FI_READ);
 	assert_int_equal(u->result[0], 7);
-	wait_word(u, 12);
 }
 
 static void swapped(struct subject *u, const struct slot *slot)
 {
+	wait_word(u, 5);
 	assert_int_equal(surface_done(u->cq, &u->context).flags, FI_ATOMIC | FI_READ);
 	assert_int_equal(u->result[0], 7);
-	wait_word(u, 5);
 }
 
 static void counted(struct subject *u, const struct slot *slot)
