@@ -16,12 +16,18 @@
 #include <string.h>
 
 #include "client.h"
+#include "fake_pace.h"
 #include "fake_use.h"
 
 #define THREADS 6
 
+/* How much faster time passes where no answer comes. */
+#define PACE 10
+
 /* What a machine with much to do takes longer. */
-#define SLACK_MS 20000
+#define SLACK_MS (PACE * 20000)
+/* A lease that does not end meanwhile */
+#define LONG_MS 600000
 
 /* Longer than the bound that a lender which is slow must not run into, and less than LENDER_ANSWER_MS */
 #define SLOW_MS 4000
@@ -147,8 +153,12 @@ static int borrow_briefly(struct fake_use *u)
 		.data_room = sizeof(info),
 		.until_ms = client_now_ms() + BRIEFLY_MS,
 	};
+	int err;
 
-	return lender_ask(u->lender, &request);
+	fake_pace(PACE);
+	err = lender_ask(u->lender, &request);
+	fake_pace(1);
+	return err;
 }
 
 static void lies_fail_the_call_alone(void **state)
@@ -268,10 +278,12 @@ static void a_late_answer_is_not_the_next_ones(void **state)
 	struct fake_use *u = *state;
 	struct weft_segment *seg;
 
-	fake_use_borrow(u, 60000);
+	fake_use_borrow(u, LONG_MS);
 	/* It has descriptors beside it, which nobody waits for any more. */
 	fake_use_rule(u, LEASE_MEMORY, FAKE_LATE);
+	fake_pace(PACE);
 	assert_int_equal(weft_segment_alloc(u->dev, 65536, 0, &seg), -ETIMEDOUT);
+	fake_pace(1);
 	fake_use_rule(u, LEASE_MEMORY, FAKE_HONEST);
 	assert_int_equal(weft_device_renew(u->dev, 60000), 0);
 	assert_int_equal(weft_segment_alloc(u->dev, 65536, 0, &seg), 0);
@@ -295,8 +307,9 @@ static void who_asks_a_silent_lender_waits_no_longer_beside_others(void **state)
 	pthread_t threads[THREADS];
 	size_t i;
 
-	fake_use_borrow(u, 60000);
+	fake_use_borrow(u, LONG_MS);
 	fake_use_rule(u, LEASE_SHARE, FAKE_SILENT);
+	fake_pace(PACE);
 	for (i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, share, u), 0);
 	for (i = 0; i < THREADS; i++) {
@@ -306,6 +319,7 @@ static void who_asks_a_silent_lender_waits_no_longer_beside_others(void **state)
 		assert_in_range((uintptr_t)ms, LENDER_ANSWER_MS - 100,
 				2 * LENDER_ANSWER_MS + SLACK_MS);
 	}
+	fake_pace(1);
 }
 
 /* struct pause - a lender that does nothing for a while; @begun: it has come to that */
