@@ -189,7 +189,6 @@ static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 		err = errno;
 	if (err)
 		return -err;
-	tcp_set_timeout(lane->fd, 0);
 	tcp_set_connected(lane->fd);
 	n = send(lane->fd, &preamble, sizeof(preamble), MSG_NOSIGNAL);
 	if (n != sizeof(preamble)) /* an empty send buffer has room for a preamble */
@@ -283,6 +282,7 @@ static int control_answered(struct tcp_conn *conn)
 		return err;
 	if (answer.hello.kind == HELLO_MSG)
 		data_target(conn, &answer.hello.addr);
+	tcp_set_timeout(conn->control.fd, 0);
 	conn->part_len = 0;
 	conn->cookie = answer.cookie;
 	conn->peer_epoch = answer.hello.epoch;
@@ -298,6 +298,7 @@ static int data_answered(struct tcp_conn *conn)
 
 	if (err)
 		return err;
+	tcp_set_timeout(conn->data.fd, 0);
 	tcp_data_up(conn);
 	tcp_data_flush(conn);
 	return 0;

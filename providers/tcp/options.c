@@ -78,7 +78,9 @@ void tcp_set_accepted(const struct tcp_hub *hub, int fd)
 
 /*
  * Keepalive detects a dead host while nothing is under way. The bound on unacknowledged data is
- * set only until the lane is connected: see lane_check().
+ * set until the answer has arrived: a preamble finds room in any kernel, so that only a dead host
+ * does not acknowledge it, whereas a process may take any time to answer. For a lane that is up
+ * see lane_check().
  */
 void tcp_set_options(int fd)
 {
