@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "descriptor.h"
@@ -21,7 +22,7 @@
 #include "tcp_wire.h"
 
 #define ACCEPT_MAX 16	       /* connections accepted in one poll */
-#define GUEST_NS   10000000000 /* time that a guest may be silent, where there are many */
+#define GUEST_NS   1000000000u /* time that a guest may be silent, where others wait */
 
 void tcp_guest_drop(struct tcp_guest *guest)
 {
@@ -238,6 +239,29 @@ void tcp_guest_admit(struct tcp_guest *guest, struct tcp_wire *wire)
 		admit_data(wire, guest);
 }
 
+/* Returns how many connections the kernel has for the port that are not accepted; 0: unknown. */
+static uint32_t waiting_cnt(const struct tcp_port *port)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(port->listener.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return 0;
+	return info.tcpi_unacked; /* of a listening socket: the length of its queue */
+}
+
+/*
+ * Returns the time that a guest keeps its place without a word. The places are filled anew as
+ * often as it takes to serve all who wait now, so the more wait, the shorter it is: the last of
+ * the kernel's queue is served after about GUEST_NS, however many strangers are before it.
+ */
+static uint64_t guest_patience(const struct tcp_port *port)
+{
+	uint64_t ns = GUEST_NS / (1 + waiting_cnt(port) / TCP_GUEST_MAX);
+
+	return ns > TCP_RETRY_NS ? ns : TCP_RETRY_NS;
+}
+
 /* Makes room for one more guest without a preamble. Returns false when there is none. */
 static bool guest_room(struct tcp_port *port, uint64_t now)
 {
@@ -248,7 +272,7 @@ static bool guest_room(struct tcp_port *port, uint64_t now)
 	if (list_empty(&port->guests))
 		return false;
 	oldest = container_of(port->guests.next, struct tcp_guest, link);
-	if (now - oldest->since_ns < GUEST_NS)
+	if (now - oldest->since_ns < guest_patience(port))
 		return false;
 	tcp_guest_drop(oldest);
 	return true;

@@ -507,14 +507,14 @@ static void silent_strangers_are_bounded(void **state)
 	}
 	for (i = 0; i < 100; i++)
 		side_poll(b);
-	assert_int_equal(wire->port->guest_cnt, TCP_GUEST_MAX);
+	assert_in_range(wire->port->guest_cnt, 1, TCP_GUEST_MAX);
 	conn = side_connect(a, b);
 	for (i = 0; i < 1000; i++) {
 		side_poll(a);
 		side_poll(b);
+		assert_in_range(wire->port->guest_cnt, 1, TCP_GUEST_MAX);
 	}
-	assert_int_equal(wire->port->guest_cnt, TCP_GUEST_MAX);
-	/* as if ten seconds had passed */
+	/* as if much time had passed */
 	list_for_each_entry(guest, &wire->port->guests, link)
 		guest->since_ns -= 20000000000u;
 	DRIVE(a, b, conn->up);

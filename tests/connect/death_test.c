@@ -5,19 +5,23 @@
  * serves the others.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "party.h"
 #include <cmocka.h>
 
 #define STRANGERS 300
+#define CROWD	  800
 #define SEED	  20261127u
 
 static struct party listener, caller, callee;
@@ -222,17 +226,22 @@ static int stranger(const void *bytes, size_t len)
 	return fd;
 }
 
-/* The listener still serves who speaks its protocol. */
-static void assert_serves(void)
+static void exchange(struct party *from, struct party *to)
 {
 	char in[8] = "", out[8] = "payload";
 	void *context;
 
-	party_pair(&listener, &caller, &callee);
-	assert_int_equal(fi_inject(caller.ep, out, sizeof(out), 0), 0);
-	assert_int_equal(fi_recv(callee.ep, in, sizeof(in), NULL, 0, in), 0);
-	assert_int_equal(party_ends(&callee, &context), 0);
+	assert_int_equal(fi_inject(from->ep, out, sizeof(out), 0), 0);
+	assert_int_equal(fi_recv(to->ep, in, sizeof(in), NULL, 0, in), 0);
+	assert_int_equal(party_ends(to, &context), 0);
 	assert_string_equal(in, out);
+}
+
+/* The listener still serves who speaks its protocol. */
+static void assert_serves(void)
+{
+	party_pair(&listener, &caller, &callee);
+	exchange(&caller, &callee);
 }
 
 static void garbage_at_the_port_is_no_request(void **state)
@@ -261,6 +270,56 @@ static void strangers_that_say_nothing_keep_no_one_out(void **state)
 	assert_true(party_quiet(&listener));
 	assert_serves();
 	for (i = 0; i < 100; i++)
+		close(fds[i]);
+}
+
+/* Connects again who was dropped. */
+static void strangers_return(int *fds, int cnt)
+{
+	char byte;
+
+	for (int i = 0; i < cnt; i++) {
+		if (recv(fds[i], &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+			continue;
+		close(fds[i]);
+		fds[i] = stranger(NULL, 0);
+	}
+}
+
+/* Twice as many as have a place, so that they would keep it for two of the times it is theirs. */
+static void silent_strangers_that_return_keep_no_one_out(void **state)
+{
+	struct rlimit limit;
+	struct party late;
+	struct heard heard;
+	struct timespec begin, end;
+	int fds[CROWD];
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < 2 * CROWD) {
+		print_message("at most %lu descriptors\n", (unsigned long)limit.rlim_max);
+		skip();
+	}
+	limit.rlim_cur = 2 * CROWD;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	party_pair(&listener, &caller, &callee);
+	for (int i = 0; i < CROWD; i++)
+		fds[i] = stranger(NULL, 0);
+	assert_true(party_quiet(&listener));
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	party_open(&late, NULL);
+	assert_int_equal(fi_connect(late.ep, listener.name, NULL, 0), 0);
+	while (party_quiet(&listener)) {
+		strangers_return(fds, CROWD);
+		exchange(&caller, &callee);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		assert_in_range(end.tv_sec - begin.tv_sec, 0, 11);
+	}
+	party_expect(&listener, FI_CONNREQ, &heard);
+	assert_int_equal(fi_reject(listener.pep, heard.cm.info->handle, NULL, 0), 0);
+	fi_freeinfo(heard.cm.info);
+	party_close(&late);
+	for (int i = 0; i < CROWD; i++)
 		close(fds[i]);
 }
 
@@ -342,6 +401,7 @@ int main(void)
 		TEST(a_child_that_closes_what_it_inherits_harms_nothing),
 		TEST(garbage_at_the_port_is_no_request),
 		TEST(strangers_that_say_nothing_keep_no_one_out),
+		TEST(silent_strangers_that_return_keep_no_one_out),
 		TEST(a_request_is_cut_anywhere_and_bent_anywhere),
 	};
 
