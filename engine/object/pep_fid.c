@@ -2,8 +2,8 @@
 /*
  * Passive endpoints. Each has a domain that no program sees, with one endpoint that listens:
  * readers of its event queue drive that domain, as they do others. A request of a peer stays
- * with it, from the FI_CONNREQ on, until the program answers: fi_endpoint takes it away for
- * fi_accept, fi_reject refuses it. What is unanswered when it is closed is refused.
+ * with it (pep_request.c), from the FI_CONNREQ on, until the program answers: fi_endpoint takes it
+ * away for fi_accept, fi_reject refuses it. What is unanswered when it is closed is refused.
  *
  * Called on any thread. The lock of a fabric's list of passive endpoints comes before their
  * domains; an endpoint's requests are those of its domain.
@@ -22,55 +22,15 @@
 #include "events.h"
 #include "forked.h"
 #include "guard.h"
-#include "hello.h"
 #include "no_call.h"
 #include "nosys.h"
 #include "pep_fid.h"
+#include "pep_request.h"
 #include "refs.h"
 #include "refuse.h"
 
 /* Requests that wait for an answer, at most: default of FI_BACKLOG */
 #define BACKLOG 1024u
-
-/* The passive endpoints of a fabric. */
-struct engine_peps {
-	/* Protects @all; before the domains */
-	struct platform_lock lock;
-	struct engine_fork_lock fork_lock;
-	/* struct engine_pep */
-	struct list all;
-};
-
-struct engine_pep {
-	struct fid_pep fid;
-	struct engine_fabric *fabric;
-	/* Link in fabric->peps */
-	struct list link;
-	/* Both owned; @ep is the only one of the domain */
-	struct engine_domain *domain;
-	struct engine_ep *ep;
-	/* What the info of a request is a copy of; owned */
-	struct fi_info *info;
-	/* struct engine_request that the program has not answered */
-	struct list requests;
-	uint32_t request_cnt, backlog;
-	/* It is being closed, and takes no more of them */
-	bool closing;
-};
-
-/* A request that waits for its answer. */
-struct engine_request {
-	/* fi_info.handle */
-	struct fid fid;
-	struct list link;
-	struct wire_conn *conn;
-	struct hello hello;
-	/*
-	 * As posted with FI_CONNREQ, and owned by who has read that: compared, and freed with
-	 * the event
-	 */
-	struct fi_info *info;
-};
 
 int engine_peps_open(struct engine_fabric *fabric)
 {
@@ -97,135 +57,6 @@ void engine_peps_close(struct engine_fabric *fabric)
 	engine_fork_lock_close(&peps->fork_lock);
 	platform_lock_fini(&peps->lock);
 	platform_free(peps);
-}
-
-/* Requests */
-
-/* The child of a fork has none: they are its parent's to answer. */
-static struct engine_request *engine_request_of(const struct engine_pep *pep, fid_t handle)
-{
-	struct engine_request *request;
-
-	if (pep->ep->ctx.copied)
-		return NULL;
-	list_for_each_entry(request, &pep->requests, link) {
-		if (&request->fid == handle)
-			return request;
-	}
-	return NULL;
-}
-
-static void engine_request_free(struct engine_pep *pep, struct engine_request *request)
-{
-	list_remove(&request->link);
-	pep->request_cnt--;
-	platform_free(request);
-}
-
-/* Posts FI_CONNREQ. Returns 0, or -FI_E* and nothing is posted. */
-static int engine_request_post(struct engine_pep *pep, struct engine_request *request)
-{
-	const struct engine_family *family = pep->fabric->family;
-	struct weft_addr local, remote;
-	struct eq_event *event;
-	int ret;
-
-	ret = request->conn->wire->ops->names(request->conn, &local, &remote);
-	if (ret)
-		return ret;
-	request->info = family->info_copy(pep->info, &local, &remote);
-	if (!request->info)
-		return -FI_ENOMEM;
-	request->info->handle = &request->fid;
-	event = engine_cm_event(FI_CONNREQ, &pep->fid.fid, request->info, &request->hello.data);
-	if (!event) {
-		family->info_free(request->info);
-		return -FI_ENOMEM;
-	}
-	engine_eq_post(pep->ep->eq, event);
-	return 0;
-}
-
-/* Returns 0, or why a request is refused that the program does not see. */
-static int engine_request_check(const struct engine_pep *pep, const struct hello *hello)
-{
-	if (pep->closing || hello->kind != HELLO_MSG || pep->request_cnt >= pep->backlog)
-		return -FI_ECONNREFUSED;
-	return engine_hello_authorized(pep->ep, hello) ? 0 : -FI_EKEYREJECTED;
-}
-
-static int engine_request_keep(struct engine_pep *pep, struct wire_conn *conn,
-			       const struct hello *hello)
-{
-	struct engine_request *request = platform_alloc(sizeof(*request));
-	int ret;
-
-	if (!request)
-		return -FI_ENOMEM;
-	request->fid.fclass = FI_CLASS_CONNREQ;
-	request->conn = conn;
-	request->hello = *hello;
-	ret = engine_request_post(pep, request);
-	if (ret) {
-		platform_free(request);
-		return ret;
-	}
-	list_add_tail(&pep->requests, &request->link);
-	pep->request_cnt++;
-	return 0;
-}
-
-/* From poll() of the wire. */
-static void engine_pep_requested(struct wire_conn *conn, const struct hello *hello)
-{
-	struct engine_pep *pep = conn->wire->ep->ctx.fid.fid.context;
-	int ret = engine_request_check(pep, hello);
-
-	if (!ret)
-		ret = engine_request_keep(pep, conn, hello);
-	if (ret)
-		engine_conn_refuse(conn, ret, NULL);
-}
-
-/* Moves the request from its wire to @cm. With the domain held. */
-static int engine_request_part(struct engine_request *request, struct engine_cm *cm)
-{
-	const struct wire_ops *ops = request->conn->wire->ops;
-	int ret = ops->names(request->conn, &cm->local, &cm->remote);
-
-	if (ret == -FI_EBADF ||
-	    ret == -FI_ENOTCONN) /* its requester has gone: fi_accept tells */
-		ret = 0;
-	if (ret)
-		return ret;
-	ops->part(request->conn);
-	cm->ops = ops;
-	cm->request = request->conn;
-	cm->hello = request->hello;
-	return 0;
-}
-
-int engine_request_take(struct engine_fabric *fabric, fid_t handle, struct engine_cm *cm)
-{
-	struct engine_peps *peps = fabric->peps;
-	struct engine_request *found = NULL;
-	struct engine_pep *pep;
-	int ret = -FI_EINVAL;
-
-	platform_lock(&peps->lock);
-	list_for_each_entry(pep, &peps->all, link) {
-		engine_enter(pep->domain);
-		found = engine_request_of(pep, handle);
-		if (found)
-			ret = engine_request_part(found, cm);
-		if (found && !ret)
-			engine_request_free(pep, found);
-		engine_leave(pep->domain);
-		if (found)
-			break;
-	}
-	platform_unlock(&peps->lock);
-	return ret;
 }
 
 /* With the domain held. */
@@ -376,21 +207,6 @@ static int engine_pep_setopt(struct fid *fid, int level, int name, const void *v
 static ssize_t engine_pep_no_left(struct fid_ep *ep)
 {
 	return -FI_ENOSYS;
-}
-
-/* The program has not read this request's event: its info has no other owner. */
-static void engine_pep_forget(void *arg, const struct fi_eq_cm_entry *entry)
-{
-	struct engine_pep *pep = arg;
-	struct engine_request *request;
-
-	/* Once: what the program has freed of an earlier request may be the info of this one. */
-	list_for_each_entry(request, &pep->requests, link) {
-		if (request->info == entry->info) {
-			pep->fabric->family->info_free(entry->info);
-			return;
-		}
-	}
 }
 
 /*
