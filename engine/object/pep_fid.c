@@ -29,8 +29,12 @@
 #include "refs.h"
 #include "refuse.h"
 
-/* Requests that wait for an answer, at most: default of FI_BACKLOG */
-#define BACKLOG 1024u
+/*
+ * Requests that wait for an answer, at most: default of FI_BACKLOG. Each holds a descriptor: no
+ * more than a part of those that the process may have.
+ */
+#define BACKLOG		 1024u
+#define DESCRIPTORS_PART 4u
 
 int engine_peps_open(struct engine_fabric *fabric)
 {
@@ -287,6 +291,15 @@ static struct fi_ops_cm engine_pep_cm_ops = {
 	.join = engine_no_cm_join,
 };
 
+static uint32_t engine_pep_backlog(void)
+{
+	uint32_t part = platform_descriptor_max() / DESCRIPTORS_PART;
+
+	if (part > BACKLOG)
+		return BACKLOG;
+	return part ? part : 1;
+}
+
 /* Opens the domain of a passive endpoint, which the program's calls enter on any thread. */
 static int engine_pep_domain(struct engine_pep *pep, const struct fi_info *info)
 {
@@ -346,7 +359,7 @@ int engine_pep_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep
 	if (!pep)
 		return -FI_ENOMEM;
 	pep->fabric = fabric;
-	pep->backlog = BACKLOG;
+	pep->backlog = engine_pep_backlog();
 	list_init(&pep->requests);
 	ret = engine_pep_fill(pep, info);
 	if (ret) {

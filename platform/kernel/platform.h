@@ -92,6 +92,12 @@ uint64_t platform_now_ns(void);
 /* platform_random - fill @len bytes that can't be guessed. Returns 0 or -FI_EIO */
 int platform_random(void *buf, size_t len);
 
+/* platform_descriptor_max - returns how many descriptors there may be: connections take none */
+static inline uint32_t platform_descriptor_max(void)
+{
+	return UINT32_MAX;
+}
+
 /* A range of addresses: its first one, and the one behind its last */
 struct platform_range {
 	uintptr_t from, end;

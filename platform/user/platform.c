@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
@@ -57,6 +58,15 @@ int platform_random(void *buf, size_t len)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+uint32_t platform_descriptor_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > UINT32_MAX)
+		return UINT32_MAX;
+	return (uint32_t)limit.rlim_cur;
 }
 
 /* Computes the whole pages of a range. Returns false if they are beyond the last address. */

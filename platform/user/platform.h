@@ -44,6 +44,9 @@ static inline uint64_t platform_now_ns(void)
 /* platform_random - fill @buf with @len bytes that can't be guessed. Returns 0 or -FI_EIO */
 int platform_random(void *buf, size_t len);
 
+/* platform_descriptor_max - returns how many descriptors the process may have open */
+uint32_t platform_descriptor_max(void);
+
 /* A range of addresses: its first one, and the one behind its last */
 struct platform_range {
 	uintptr_t from, end;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "platform.h"
@@ -84,6 +85,18 @@ static void *count_up(void *arg)
 		platform_unlock(&s->lock);
 	}
 	return NULL;
+}
+
+static void the_bound_on_descriptors_is_that_of_the_process(void **state)
+{
+	struct rlimit limit, low;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = 77;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_int_equal(platform_descriptor_max(), 77);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 static void lock_excludes(void **state)
@@ -573,6 +586,7 @@ int main(void)
 		cmocka_unit_test(free_takes_null),
 		cmocka_unit_test(time_does_not_go_back),
 		cmocka_unit_test(random_bytes_differ),
+		cmocka_unit_test(the_bound_on_descriptors_is_that_of_the_process),
 		cmocka_unit_test(lock_excludes),
 		cmocka_unit_test(trylock_does_not_wait),
 		cmocka_unit_test(a_thread_works_until_it_is_stopped),

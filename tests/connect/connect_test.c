@@ -9,11 +9,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include "party.h"
 #include <cmocka.h>
 
 #define MANY 100
+#define FEW  160 /* descriptors that the process may have */
 
 static struct party listener, caller, callee;
 
@@ -178,6 +180,34 @@ static void more_requests_than_the_backlog_are_refused(void **state)
 	party_expect(&second, PARTY_ERROR, &heard);
 	assert_int_equal(heard.err, FI_ECONNREFUSED);
 	party_close(&second);
+}
+
+static void requests_take_no_more_than_a_part_of_the_descriptors(void **state)
+{
+	struct party callers[FEW / 4 + 1], few;
+	struct rlimit limit, low;
+	struct heard heard;
+	uint32_t i;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = FEW;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	party_listen(&few);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (i = 0; i <= FEW / 4; i++) {
+		party_open(&callers[i], NULL);
+		assert_int_equal(fi_connect(callers[i].ep, few.name, NULL, 0), 0);
+		if (i == FEW / 4)
+			break;
+		party_expect(&few, FI_CONNREQ, &heard);
+		fi_freeinfo(heard.cm.info);
+	}
+	party_expect(&callers[i], PARTY_ERROR, &heard);
+	assert_int_equal(heard.err, FI_ECONNREFUSED);
+	for (i = 0; i <= FEW / 4; i++)
+		party_close(&callers[i]);
+	party_close(&few);
 }
 
 static void calls_in_other_states_are_refused(void **state)
@@ -450,6 +480,7 @@ int main(int argc, char **argv)
 		TEST(a_listener_that_closes_refuses_what_it_has_not_answered),
 		TEST(nobody_at_the_port_is_an_error),
 		TEST(more_requests_than_the_backlog_are_refused),
+		TEST(requests_take_no_more_than_a_part_of_the_descriptors),
 		TEST(calls_in_other_states_are_refused),
 		TEST(what_a_connected_endpoint_has_no_use_for_is_refused),
 		TEST(both_ends_are_named),
