@@ -41,14 +41,13 @@ void engine_request_free(struct engine_pep *pep, struct engine_request *request)
 static int engine_request_post(struct engine_pep *pep, struct engine_request *request)
 {
 	const struct engine_family *family = pep->fabric->family;
-	struct weft_addr local, remote;
 	struct eq_event *event;
 	int ret;
 
-	ret = request->conn->wire->ops->names(request->conn, &local, &remote);
+	ret = request->conn->wire->ops->names(request->conn, &request->local, &request->remote);
 	if (ret)
 		return ret;
-	request->info = family->info_copy(pep->info, &local, &remote);
+	request->info = family->info_copy(pep->info, &request->local, &request->remote);
 	if (!request->info)
 		return -FI_ENOMEM;
 	request->info->handle = &request->fid;
@@ -102,21 +101,16 @@ void engine_pep_requested(struct wire_conn *conn, const struct hello *hello)
 }
 
 /* Moves the request from its wire to @cm. With the domain held. */
-static int engine_request_part(struct engine_request *request, struct engine_cm *cm)
+static void engine_request_part(struct engine_request *request, struct engine_cm *cm)
 {
 	const struct wire_ops *ops = request->conn->wire->ops;
-	int ret = ops->names(request->conn, &cm->local, &cm->remote);
 
-	if (ret == -FI_EBADF ||
-	    ret == -FI_ENOTCONN) /* its requester has gone: fi_accept tells */
-		ret = 0;
-	if (ret)
-		return ret;
 	ops->part(request->conn);
 	cm->ops = ops;
 	cm->request = request->conn;
 	cm->hello = request->hello;
-	return 0;
+	cm->local = request->local;
+	cm->remote = request->remote;
 }
 
 int engine_request_take(struct engine_fabric *fabric, fid_t handle, struct engine_cm *cm)
@@ -130,10 +124,11 @@ int engine_request_take(struct engine_fabric *fabric, fid_t handle, struct engin
 	list_for_each_entry(pep, &peps->all, link) {
 		engine_enter(pep->domain);
 		found = engine_request_of(pep, handle);
-		if (found)
-			ret = engine_request_part(found, cm);
-		if (found && !ret)
+		if (found) {
+			engine_request_part(found, cm);
 			engine_request_free(pep, found);
+			ret = 0;
+		}
 		engine_leave(pep->domain);
 		if (found)
 			break;

@@ -41,6 +41,8 @@ struct engine_request {
 	struct list link;
 	struct wire_conn *conn;
 	struct hello hello;
+	/* Both ends, read while the socket has them: its requester may go before it is answered */
+	struct weft_addr local, remote;
 	/*
 	 * As posted with FI_CONNREQ, and owned by who has read that: compared, and freed with
 	 * the event

@@ -132,6 +132,26 @@ static void a_request_is_taken_once(void **state)
 	fi_freeinfo(info);
 }
 
+/* The requester's end of its socket is gone, and what a name could be asked of with it. */
+static void a_request_whose_caller_has_gone_is_accepted_where_it_came(void **state)
+{
+	struct sockaddr_in at, name;
+	struct heard heard = request(NULL);
+	size_t len = sizeof(name);
+
+	memcpy(&at, listener.name, sizeof(at));
+	party_close(&caller);
+	assert_true(party_quiet(&listener)); /* which reads the end of the socket */
+	party_open_in(&callee, &listener, heard.cm.info);
+	assert_int_equal(fi_getname(&callee.ep->fid, &name, &len), 0);
+	assert_int_equal(len, sizeof(name));
+	assert_int_equal(name.sin_addr.s_addr, at.sin_addr.s_addr);
+	assert_int_equal(name.sin_port, at.sin_port);
+	assert_int_equal(fi_accept(callee.ep, NULL, 0), 0);
+	party_expect(&callee, PARTY_ERROR, &heard);
+	assert_int_equal(heard.err, FI_ECONNRESET);
+}
+
 static void a_listener_that_closes_refuses_what_it_has_not_answered(void **state)
 {
 	struct heard heard = request(NULL);
@@ -477,6 +497,7 @@ int main(int argc, char **argv)
 		TEST(most_data_arrive_and_more_are_refused),
 		TEST(a_request_is_rejected_once),
 		TEST(a_request_is_taken_once),
+		TEST(a_request_whose_caller_has_gone_is_accepted_where_it_came),
 		TEST(a_listener_that_closes_refuses_what_it_has_not_answered),
 		TEST(nobody_at_the_port_is_an_error),
 		TEST(more_requests_than_the_backlog_are_refused),
