@@ -150,7 +150,6 @@ static void engine_cm_lost(struct engine_peer *peer, int err)
 	struct engine_ep *ep = peer->ep;
 	struct engine_cm *cm = ep->cm;
 
-	engine_only_close(ep);
 	if (cm->state == CM_CONNECTING || cm->state == CM_ACCEPTING) {
 		engine_cm_failed(ep, err, NULL);
 	} else if (cm->state == CM_CONNECTED) {

@@ -8,6 +8,7 @@
 #include "lost.h"
 #include "conns.h"
 #include "endpoint.h"
+#include "peer.h"
 
 void engine_peer_lost(struct engine_peer *peer, int err, bool orderly)
 {
@@ -27,6 +28,8 @@ void engine_peer_lost(struct engine_peer *peer, int err, bool orderly)
 	peer->nak_cnt = 0;
 	while ((node = list_pop(&peer->ctl)))
 		pool_put(&ep->ctl_pool, container_of(node, struct engine_ctl, link));
+	if (ep->cm_ops) /* first: whatever begins from here on would be under way with nobody */
+		engine_only_close(ep);
 	ep->domain->ops->lost(peer, ep->cm_ops ? -FI_ECANCELED : err, orderly);
 	if (ep->cm_ops)
 		ep->cm_ops->lost(peer, err);
