@@ -188,6 +188,16 @@ struct engine_rx *engine_rx_new(struct engine_ctx *ctx, const struct engine_want
 	return rx;
 }
 
+/* Post a receive for which no message is stored; or end it, where none can come. */
+static inline void engine_post_unmatched(struct engine_ctx *ctx, struct match *m,
+					 struct engine_rx *rx)
+{
+	if (unlikely(ctx->rx->ended))
+		engine_recv_error(ctx->domain, rx, -FI_ECANCELED);
+	else
+		match_post(m, &rx->match);
+}
+
 void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx)
 {
 	struct match *m = engine_matcher(ctx->rx->q, rx->flags);
@@ -209,7 +219,7 @@ void engine_post_multi(struct engine_ctx *ctx, struct engine_rx *rx)
 		engine_held_receive(held, part);
 	}
 	if (!spent)
-		match_post(m, &rx->match);
+		engine_post_unmatched(ctx, m, rx);
 }
 
 /*
@@ -222,7 +232,7 @@ static inline void engine_post_rx(struct engine_ctx *ctx, struct engine_rx *rx)
 	struct match_msg *msg = match_find(m, rx->match.source, rx->match.tag, rx->match.ignore);
 
 	if (likely(!msg)) {
-		match_post(m, &rx->match);
+		engine_post_unmatched(ctx, m, rx);
 		return;
 	}
 	match_take(m, msg);
@@ -465,7 +475,7 @@ ssize_t engine_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_a
 		return engine_trecv_waits(ctx, buf, len, src, tag, ignore, context);
 	m = ctx->rx->q->tagged;
 	flags = engine_trx_defaults(ctx);
-	if (unlikely(!buf || flags & ENGINE_MULTI || !match_idle(m) ||
+	if (unlikely(!buf || flags & (ENGINE_MULTI | ENGINE_ENDED) || !match_idle(m) ||
 		     !engine_source_known(ctx, src, &source)))
 		return engine_trecv_any(ctx, buf, len, src, tag, ignore, context);
 	rx = pool_take(&ctx->domain->rx_pool);

@@ -7,7 +7,8 @@
  *
  * A connection ends once: by fi_shutdown, by its peer, or because it breaks. Operations under way
  * and receives that are posted complete with FI_ECANCELED, and FI_SHUTDOWN follows; messages that
- * have arrived whole can still be received.
+ * have arrived whole can still be received, and other receives that are posted later complete at
+ * once, with FI_ECANCELED too.
  *
  * Source: fi_cm(3), fi_msg(3), fi_eq(3).
  */
@@ -98,6 +99,25 @@ static int engine_cm_up(struct engine_peer *peer, const struct hello *hello)
 	return 0;
 }
 
+/*
+ * Ends the receives that no message has matched, and those that are posted from now on; those of a
+ * shared context wait for other peers.
+ */
+static void engine_cm_end_receives(struct engine_ep *ep)
+{
+	struct engine_rxq *q = ep->rx.q;
+	struct engine_rx *rx;
+
+	if (q->shared)
+		return;
+	while ((rx = engine_rxq_next(q, NULL))) {
+		match_unpost(engine_matcher(q, rx->flags), &rx->match);
+		engine_recv_error(ep->domain, rx, -FI_ECANCELED);
+	}
+	ep->rx.ended = true;
+	engine_ctx_bound(&ep->ctx);
+}
+
 /* Reports that no connection was made. */
 static void engine_cm_failed(struct engine_ep *ep, int err, const struct hello_data *data)
 {
@@ -107,6 +127,7 @@ static void engine_cm_failed(struct engine_ep *ep, int err, const struct hello_d
 					 .prov_errno = -err };
 
 	ep->cm->state = CM_ENDED;
+	engine_cm_end_receives(ep);
 	if (data && data->len) {
 		entry.err_data = (void *)data->bytes;
 		entry.err_data_size = data->len;
@@ -126,20 +147,14 @@ static void engine_cm_refused(struct engine_peer *peer, int err, const struct he
 
 /*
  * The end of a round in which the connection has ended: what other endpoints have received in it is
- * reported before. Ends the receives that no message has matched; those of a shared context wait
- * for other peers.
+ * reported before.
  */
 static bool engine_cm_over(struct engine_task *task)
 {
 	struct engine_cm *cm = container_of(task, struct engine_cm, over);
 	struct engine_ep *ep = cm->ep;
-	struct engine_rxq *q = ep->rx.q;
-	struct engine_rx *rx;
 
-	while (!q->shared && (rx = engine_rxq_next(q, NULL))) {
-		match_unpost(engine_matcher(q, rx->flags), &rx->match);
-		engine_recv_error(ep->domain, rx, -FI_ECANCELED);
-	}
+	engine_cm_end_receives(ep);
 	engine_eq_post(ep->eq, cm->shutdown);
 	cm->shutdown = NULL;
 	return true;

@@ -73,6 +73,8 @@ static void engine_ctx_flags(struct engine_ctx *ctx)
 		if (ctx->rx_caps & FI_TAGGED_MULTI_RECV)
 			trecv |= ENGINE_MULTI;
 	}
+	if (rx && rx->ended)
+		trecv |= ENGINE_ENDED;
 	tsend = send | PACKET_TAGGED | (tx && tx->cntr[ENGINE_CNTR_SEND] ? ENGINE_COUNTED : 0);
 	atomic_store_explicit(&ctx->tx_flags, send, memory_order_relaxed);
 	atomic_store_explicit(&ctx->tsend_flags, tsend, memory_order_relaxed);

@@ -76,6 +76,8 @@ enum engine_flag {
 	ENGINE_FINISHED = 1 << 13,
 	/* A send counter is bound */
 	ENGINE_COUNTED = 1 << 14,
+	/* A default of tagged receives: the context takes no more (engine_rx_ctx.ended) */
+	ENGINE_ENDED = 1 << 15,
 	/* A multi-receive buffer: it takes messages until it is spent */
 	ENGINE_MULTI = 1 << 24,
 	/* A message in a multi-receive buffer */

@@ -57,6 +57,11 @@ struct engine_rx_ctx {
 	/* Endpoint; NULL in a shared receive context */
 	struct engine_ep *ep;
 	bool selective;
+	/*
+	 * The connection of its endpoint has ended, and no other endpoint uses the queue: a receive
+	 * that no message waits for ends with -FI_ECANCELED. Default flags have ENGINE_ENDED then
+	 */
+	bool ended;
 	/* Index in ep->rxs */
 	uint32_t idx;
 	struct engine_rxq own;
@@ -123,7 +128,7 @@ struct engine_ctx {
 	_Atomic uint32_t tsend_flags, tinject_flags;
 	/* ENGINE_COMPLETE, ENGINE_MULTI */
 	_Atomic uint32_t rx_flags;
-	/* Flags of tagged receives: those of @rx_flags and PACKET_TAGGED */
+	/* Flags of tagged receives: those of @rx_flags, PACKET_TAGGED, and ENGINE_ENDED */
 	_Atomic uint32_t trx_flags;
 	/* Operation flags as the program gave them: FI_COMPLETION, FI_INJECT, ... */
 	uint64_t tx_op_flags, rx_op_flags;

@@ -400,6 +400,63 @@ static void a_message_that_has_arrived_is_received_after_the_end(void **state)
 	assert_string_equal(in, out);
 }
 
+/* Posts a receive of each kind at an endpoint whose connection has ended. Each of them ends. */
+static void assert_receives_end(struct party *p)
+{
+	struct iovec iov;
+	char in[4][8];
+	void *context;
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = in[2] };
+
+	iov = (struct iovec){ in[2], 8 };
+	assert_int_equal(fi_recv(p->ep, in[0], 8, NULL, 0, in[0]), 0);
+	assert_int_equal(fi_trecv(p->ep, in[1], 8, NULL, 0, 1, 0, in[1]), 0);
+	assert_int_equal(fi_recvmsg(p->ep, &msg, FI_COMPLETION), 0);
+	msg.context = in[3];
+	assert_int_equal(fi_recvmsg(p->ep, &msg, FI_MULTI_RECV | FI_COMPLETION), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(party_ends(p, &context), FI_ECANCELED);
+		assert_ptr_equal(context, in[i]);
+	}
+}
+
+static void receives_that_are_posted_after_the_end_end(void **state)
+{
+	char in[8] = "", out[8] = "payload";
+	struct heard heard;
+	void *context;
+
+	party_pair(&listener, &caller, &callee);
+	assert_int_equal(fi_inject(caller.ep, out, sizeof(out), 0), 0);
+	assert_int_equal(fi_shutdown(caller.ep, 0), 0);
+	party_expect(&callee, FI_SHUTDOWN, &heard);
+	/* What has arrived comes first. */
+	assert_int_equal(fi_recv(callee.ep, in, sizeof(in), NULL, 0, in), 0);
+	assert_int_equal(party_ends(&callee, &context), 0);
+	assert_string_equal(in, out);
+	assert_receives_end(&callee);
+	party_expect(&caller, FI_SHUTDOWN, &heard);
+	assert_receives_end(&caller);
+}
+
+static void receives_end_where_no_connection_was_made(void **state)
+{
+	struct heard heard;
+	char in[8];
+	void *context;
+
+	party_open(&caller, NULL);
+	assert_int_equal(fi_recv(caller.ep, in, sizeof(in), NULL, 0, in), 0);
+	assert_int_equal(fi_connect(caller.ep, listener.name, NULL, 0), 0);
+	party_expect(&listener, FI_CONNREQ, &heard);
+	assert_int_equal(fi_reject(listener.pep, heard.cm.info->handle, NULL, 0), 0);
+	fi_freeinfo(heard.cm.info);
+	party_expect(&caller, PARTY_ERROR, &heard);
+	assert_int_equal(party_ends(&caller, &context), FI_ECANCELED);
+	assert_ptr_equal(context, in);
+	assert_receives_end(&caller);
+}
+
 static void many_connections_stand_at_once(void **state)
 {
 	static struct party callers[MANY], callees[MANY];
@@ -510,6 +567,8 @@ int main(int argc, char **argv)
 		TEST(a_shutdown_is_an_event_at_both_ends),
 		TEST(a_peer_that_closes_is_an_event_and_cancels_sends),
 		TEST(a_message_that_has_arrived_is_received_after_the_end),
+		TEST(receives_that_are_posted_after_the_end_end),
+		TEST(receives_end_where_no_connection_was_made),
 		TEST(many_connections_stand_at_once),
 		TEST(events_of_an_endpoint_that_closes_go_with_it),
 		TEST(rdm_endpoints_and_connected_ones_do_not_meet),
