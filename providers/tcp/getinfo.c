@@ -79,6 +79,8 @@ struct query {
 	int src_cnt;
 	union tcp_sockaddr dest[RESOLVED_MAX];
 	int dest_cnt;
+	/* Answers are of FI_EP_MSG endpoints; @besides: of whose type the hints say nothing */
+	bool connects, besides;
 	struct fi_info *answers;
 	int err;
 };
@@ -118,6 +120,19 @@ static int msg_identity(const struct query *q, struct info_identity *as)
 	return 0;
 }
 
+/*
+ * Returns true if MSG endpoints meet hints that leave the type open. Without a log line: why RDM
+ * endpoints do not is what a program wants to know that gets nothing.
+ */
+static bool msg_fits(const struct query *q, struct fi_info *offer, struct fi_ep_attr *ep,
+		     const struct info_identity *as)
+{
+	ep->protocol = as->protocol;
+	ep->protocol_version = as->protocol_version;
+	ep->tx_ctx_cnt = ep->rx_ctx_cnt = as->ctx_cnt;
+	return !info_refusal(&tcp_provider, offer, q->hints, q->version, NULL, 0);
+}
+
 /* An offer of MSG endpoints: less than the others, in memory of the caller. */
 struct msg_offer {
 	struct fi_tx_attr tx;
@@ -134,7 +149,7 @@ static int msg_offer_make(const struct query *q, struct msg_offer *msg, struct f
 	msg->tx.caps &= ~MSG_LACKS;
 	msg->rx.caps &= ~MSG_LACKS;
 	msg->ep.type = FI_EP_MSG;
-	if (!(q->hints->caps & FI_TAGGED) &&
+	if (q->hints && !(q->hints->caps & FI_TAGGED) &&
 	    info_identity_of(weft_tcp_identities, q->hints) == weft_tcp_identities)
 		msg->ep.mem_tag_format = 0; /* as libfabric's tcp answers, not its sockets */
 	offer->caps &= ~MSG_LACKS;
@@ -151,7 +166,6 @@ static int msg_offer_make(const struct query *q, struct msg_offer *msg, struct f
 static void answer(struct query *q, const struct tcp_iface *iface, union tcp_sockaddr *src,
 		   union tcp_sockaddr *dest)
 {
-	bool connects = q->hints && q->hints->ep_attr && q->hints->ep_attr->type == FI_EP_MSG;
 	const struct info_identity *as = info_identity_of(weft_tcp_identities, q->hints);
 	struct fi_domain_attr domain = domain_offer;
 	struct fi_fabric_attr fabric = { .prov_version = FI_VERSION(FI_MAJOR_VERSION,
@@ -178,9 +192,11 @@ static void answer(struct query *q, const struct tcp_iface *iface, union tcp_soc
 	tcp_iface_net(iface, net, sizeof(net));
 	domain.name = iface_name;
 	fabric.name = net;
-	if (connects) {
+	if (q->connects) {
 		as = &msg.as;
 		err = msg_offer_make(q, &msg, &offer);
+		if (q->besides && !msg_fits(q, &offer, &msg.ep, as))
+			return;
 	}
 	if (!err)
 		err = info_answer(&tcp_provider, &offer, as, q->hints, q->version, &info);
@@ -384,12 +400,41 @@ static int read_question(struct query *q, const char *node, const char *service,
 	return 0;
 }
 
+static void answer_all(struct query *q)
+{
+	int i;
+
+	q->err = -FI_ENODATA;
+	for (i = 0; i < q->dest_cnt; i++)
+		answer_dest(q, &q->dest[i]);
+	for (i = 0; i < q->src_cnt && !q->dest_cnt; i++)
+		answer_src(q, &q->src[i]);
+	if (!q->dest_cnt && !q->src_cnt)
+		answer_ifaces(q, NULL);
+}
+
+/*
+ * A query that leaves the type open gets RDM endpoints and, behind them, MSG endpoints, as from
+ * libfabric: a program that takes the first answer reaches any number of peers by it.
+ */
+static void answer_besides(struct query *q)
+{
+	int err = q->err;
+
+	if (info_identity_of(weft_tcp_identities, q->hints)->spellings)
+		return; /* the name of a layer over them */
+	q->connects = q->besides = true;
+	answer_all(q);
+	q->err = err;
+}
+
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info)
 {
 	struct query q = { .version = version, .hints = hints };
+	enum fi_ep_type type;
 	char why[128];
-	int err, i;
+	int err;
 
 	err = read_question(&q, node, service, flags);
 	if (err)
@@ -398,13 +443,11 @@ int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	if (q.iface_cnt < 0)
 		return q.iface_cnt == -FI_ENOMEM ? -FI_ENOMEM
 						 : info_refuse(&tcp_provider, "%s", why);
-	q.err = -FI_ENODATA;
-	for (i = 0; i < q.dest_cnt; i++)
-		answer_dest(&q, &q.dest[i]);
-	for (i = 0; i < q.src_cnt && !q.dest_cnt; i++)
-		answer_src(&q, &q.src[i]);
-	if (!q.dest_cnt && !q.src_cnt)
-		answer_ifaces(&q, NULL);
+	type = hints && hints->ep_attr ? hints->ep_attr->type : FI_EP_UNSPEC;
+	q.connects = type == FI_EP_MSG;
+	answer_all(&q);
+	if (type == FI_EP_UNSPEC)
+		answer_besides(&q);
 	free(q.ifaces);
 	if (!q.answers)
 		return q.err;

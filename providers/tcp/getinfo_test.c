@@ -73,7 +73,7 @@ static void every_address_is_offered_and_loopback_last(void **state)
 	bool loopback = false;
 	union tcp_sockaddr src;
 
-	for (i = info; i; i = i->next) {
+	for (i = info; i && i->ep_attr->type != FI_EP_MSG; i = i->next) {
 		assert_int_equal(tcp_sockaddr_copy(&src, i->src_addr, i->src_addrlen), 0);
 		assert_int_equal(i->addr_format, src.sa.sa_family == AF_INET ? FI_SOCKADDR_IN
 									     : FI_SOCKADDR_IN6);
@@ -118,7 +118,11 @@ static void formats_narrow_the_answers(void **state)
 
 static void a_destination_brings_the_source_that_leads_there(void **state)
 {
-	struct fi_info *info = ask("127.0.0.1", "7471", 0, NULL);
+	struct fi_info *hints = hints_with(FI_FORMAT_UNSPEC), *info;
+
+	hints->ep_attr->type = FI_EP_RDM;
+	info = ask("127.0.0.1", "7471", 0, hints);
+	info_free(hints);
 
 	assert_int_equal(ntohs(in(info->dest_addr)->sin_port), 7471);
 	assert_int_equal(ntohl(in(info->dest_addr)->sin_addr.s_addr), INADDR_LOOPBACK);
@@ -140,9 +144,12 @@ static void a_destination_brings_the_source_that_leads_there(void **state)
 
 static void a_source_is_where_to_listen(void **state)
 {
-	struct fi_info *info = ask("127.0.0.1", "7471", FI_SOURCE, NULL), *i;
+	struct fi_info *hints = hints_with(FI_FORMAT_UNSPEC), *info, *i;
 	union tcp_sockaddr src;
 	int wildcards = 0, others = 0;
+
+	hints->ep_attr->type = FI_EP_RDM;
+	info = ask("127.0.0.1", "7471", FI_SOURCE, hints);
 
 	assert_int_equal(ntohs(in(info->src_addr)->sin_port), 7471);
 	assert_null(info->dest_addr);
@@ -150,7 +157,8 @@ static void a_source_is_where_to_listen(void **state)
 	info_free(info);
 
 	/* no node: anywhere, then each interface, with that port */
-	info = ask(NULL, "7471", FI_SOURCE, NULL);
+	info = ask(NULL, "7471", FI_SOURCE, hints);
+	info_free(hints);
 	for (i = info; i; i = i->next) {
 		assert_int_equal(tcp_sockaddr_copy(&src, i->src_addr, i->src_addrlen), 0);
 		assert_int_equal(tcp_sockaddr_port(&src), 7471);
@@ -289,6 +297,58 @@ static void connected_endpoints_are_offered_to_who_asks(void **state)
 	info_free(hints);
 }
 
+/* Returns how many answers are RDM and, behind all of these, how many are MSG endpoints. */
+static void count(const struct fi_info *info, int *rdm, int *msg)
+{
+	*rdm = *msg = 0;
+	for (; info; info = info->next) {
+		if (info->ep_attr->type == FI_EP_RDM)
+			++*rdm;
+		else
+			++*msg;
+		assert_true(info->ep_attr->type == FI_EP_MSG || !*msg);
+	}
+}
+
+static void connected_endpoints_are_behind_the_others_where_the_type_is_open(void **state)
+{
+	struct fi_info *hints = hints_with(FI_SOCKADDR_IN), *info;
+	int rdm, msg;
+
+	info = ask(NULL, NULL, 0, NULL);
+	count(info, &rdm, &msg);
+	assert_true(rdm && rdm == msg);
+	info_free(info);
+	info = ask("127.0.0.1", "7", 0, hints);
+	count(info, &rdm, &msg);
+	assert_int_equal(rdm, 1);
+	assert_int_equal(msg, 1);
+	assert_int_equal(info->next->ep_attr->protocol, FI_PROTO_SOCK_TCP);
+	info_free(info);
+	/* what only one of them has */
+	hints->ep_attr->protocol = FI_PROTO_SOCK_TCP;
+	info = ask("127.0.0.1", "7", 0, hints);
+	count(info, &rdm, &msg);
+	assert_true(!rdm && msg == 1);
+	info_free(info);
+	hints->ep_attr->protocol = FI_PROTO_UNSPEC;
+	hints->caps = FI_MSG | FI_DIRECTED_RECV;
+	mock_log_cnt = 0;
+	info = ask("127.0.0.1", "7", 0, hints);
+	count(info, &rdm, &msg);
+	assert_true(rdm == 1 && !msg);
+	assert_int_equal(mock_log_cnt, 0);
+	info_free(info);
+	hints->caps = 0;
+	hints->fabric_attr->prov_name = strdup("tcp;ofi_rxm");
+	info = ask("127.0.0.1", "7", 0, hints);
+	count(info, &rdm, &msg);
+	assert_true(rdm == 1 && !msg);
+	assert_int_equal(mock_log_cnt, 0);
+	info_free(info);
+	info_free(hints);
+}
+
 static void settings_out_of_bounds_are_left_alone(void **state)
 {
 	const struct tcp_settings defaults = { .dead_ms = 10000 };
@@ -329,6 +389,8 @@ int main(void)
 		cmocka_unit_test(hints_may_bring_both_addresses),
 		cmocka_unit_test(refusals_have_reasons),
 		cmocka_unit_test(connected_endpoints_are_offered_to_who_asks),
+		cmocka_unit_test(
+			connected_endpoints_are_behind_the_others_where_the_type_is_open),
 		cmocka_unit_test(settings_out_of_bounds_are_left_alone),
 	};
 
