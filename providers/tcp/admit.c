@@ -18,6 +18,7 @@
 #include "tcp_data.h"
 #include "tcp_greet.h"
 #include "tcp_hub.h"
+#include "tcp_lane.h"
 #include "tcp_options.h"
 #include "tcp_wire.h"
 
@@ -34,7 +35,7 @@ void tcp_guest_drop(struct tcp_guest *guest)
 	guest->port->guest_cnt--;
 }
 
-static void send_refusal(int fd, int err, const struct hello_data *data)
+static void send_refusal(struct tcp_lane *lane, int err, const struct hello_data *data)
 {
 	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC,
 				     .version = TCP_VERSION,
@@ -42,13 +43,13 @@ static void send_refusal(int fd, int err, const struct hello_data *data)
 
 	if (data)
 		answer.hello.data = *data;
-	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) > 0)
-		shutdown(fd, SHUT_WR);
+	if (tcp_lane_send(lane, &answer, sizeof(answer), 0) > 0)
+		shutdown(lane->fd, SHUT_WR);
 }
 
 static void refuse(struct tcp_guest *guest, int err)
 {
-	send_refusal(guest->lane.fd, err, NULL);
+	send_refusal(&guest->lane, err, NULL);
 	tcp_guest_drop(guest);
 }
 
@@ -58,7 +59,7 @@ void tcp_conn_refuse(struct wire_conn *out, int err, const struct hello_data *da
 	struct tcp_wire *wire = tcp_wire_of(conn);
 
 	if (conn->control.fd >= 0 && !wire->hub->forked)
-		send_refusal(conn->control.fd, err, data);
+		send_refusal(&conn->control, err, data);
 	tcp_conn_bury(conn);
 	if (!wire->polling)
 		tcp_reap(wire);
@@ -153,7 +154,7 @@ static void admit_data(struct tcp_wire *wire, struct tcp_guest *guest)
 	tcp_watch_move(wire->hub, &guest->lane, &conn->data);
 	tcp_guest_drop(guest);
 	tcp_data_up(conn);
-	if (send(conn->data.fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer)) {
+	if (tcp_lane_send(&conn->data, &answer, sizeof(answer), 0) != sizeof(answer)) {
 		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
 		return;
 	}
@@ -215,7 +216,7 @@ void tcp_guest_event(struct tcp_guest *guest)
 
 	if (guest->arrived || guest->lane.fd < 0)
 		return;
-	whole = tcp_greet_fill(guest->lane.fd, &guest->preamble, sizeof(guest->preamble),
+	whole = tcp_greet_fill(&guest->lane, &guest->preamble, sizeof(guest->preamble),
 			       &guest->len);
 	if (whole < 0) {
 		tcp_guest_drop(guest);

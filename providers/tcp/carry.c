@@ -12,6 +12,7 @@
 #include "tcp_conn.h"
 #include "tcp_control.h"
 #include "tcp_data.h"
+#include "tcp_lane.h"
 #include "tcp_wire.h"
 
 /*
@@ -37,7 +38,7 @@ static void write_frame(struct tcp_conn *conn, struct iovec *iov, size_t cnt, si
 
 	iov[0] = (struct iovec){ conn->out + conn->head, gathered };
 	do
-		n = sendmsg(conn->control.fd, &msg, MSG_NOSIGNAL);
+		n = tcp_lane_sendmsg(&conn->control, &msg);
 	while (n < 0 && errno == EINTR);
 	conn->held = false;
 	if (n < 0 && !tcp_no_room(errno)) {

@@ -15,6 +15,7 @@
 #include "tcp_flow.h"
 #include "tcp_greet.h"
 #include "tcp_hub.h"
+#include "tcp_lane.h"
 #include "tcp_wire.h"
 
 #define READ_MAX 4 /* reads of one lane in one poll */
@@ -43,8 +44,7 @@ static void control_write(struct tcp_conn *conn, int flags)
 	if (lane->write_failed)
 		conn->head = conn->tail;
 	while (conn->head != conn->tail) {
-		n = send(lane->fd, conn->out + conn->head, conn->tail - conn->head,
-			 MSG_NOSIGNAL | flags);
+		n = tcp_lane_send(lane, conn->out + conn->head, conn->tail - conn->head, flags);
 		if (n > 0) {
 			conn->head += (uint32_t)n;
 			continue;
@@ -288,12 +288,12 @@ static ssize_t in_read(struct tcp_conn *conn, uint8_t *room, size_t *len)
 	int cnt;
 
 	if (likely(!conn->flow.left || tcp_wire_of(conn)->closing))
-		return recv(conn->control.fd, room, *len, 0);
+		return tcp_lane_recv(&conn->control, room, *len);
 	cnt = tcp_flow_pieces(conn, &conn->flow, iov, SIZE_MAX, &total);
 	iov[cnt++] = (struct iovec){ room, *len };
 	msg.msg_iovlen = (size_t)cnt;
 	*len += total;
-	return recvmsg(conn->control.fd, &msg, 0);
+	return tcp_lane_recvmsg(&conn->control, &msg);
 }
 
 /*

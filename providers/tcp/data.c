@@ -15,6 +15,7 @@
 #include "tcp_flow.h"
 #include "tcp_greet.h"
 #include "tcp_hub.h"
+#include "tcp_lane.h"
 #include "tcp_wire.h"
 
 #define WRITE_MAX   16 /* system calls of one flush of a lane */
@@ -102,7 +103,7 @@ void tcp_data_flush(struct tcp_conn *conn)
 			bulk->written != bulk->queued;
 	     round++) {
 		msg.msg_iovlen = gather(bulk, iov, &total);
-		n = sendmsg(conn->data.fd, &msg, MSG_NOSIGNAL);
+		n = tcp_lane_sendmsg(&conn->data, &msg);
 		if (n >= 0) {
 			advance(bulk, (size_t)n);
 			full = (size_t)n < total;
@@ -245,7 +246,7 @@ static void read_away(struct tcp_conn *conn)
 	int round;
 
 	for (round = 0; round < READ_MAX; round++) {
-		n = recv(conn->data.fd, wire->hub->in, TCP_IN_LEN, 0);
+		n = tcp_lane_recv(&conn->data, wire->hub->in, TCP_IN_LEN);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
@@ -271,7 +272,7 @@ int tcp_data_read(struct tcp_conn *conn)
 	for (round = 0; round < READ_MAX && taken < READ_LEN && list_empty(&conn->waiting);
 	     round++) {
 		msg.msg_iovlen = (size_t)in_pieces(conn, iov, &room);
-		n = recvmsg(conn->data.fd, &msg, 0);
+		n = tcp_lane_recvmsg(&conn->data, &msg);
 		if (n <= 0) {
 			if (n < 0 && (errno == EAGAIN || errno == EINTR))
 				break;

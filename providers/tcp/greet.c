@@ -18,6 +18,7 @@
 #include "tcp_data.h"
 #include "tcp_greet.h"
 #include "tcp_hub.h"
+#include "tcp_lane.h"
 #include "tcp_options.h"
 #include "tcp_wire.h"
 
@@ -190,16 +191,16 @@ static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 	if (err)
 		return -err;
 	tcp_set_connected(lane->fd);
-	n = send(lane->fd, &preamble, sizeof(preamble), MSG_NOSIGNAL);
+	n = tcp_lane_send(lane, &preamble, sizeof(preamble), 0);
 	if (n != sizeof(preamble)) /* an empty send buffer has room for a preamble */
 		return n < 0 ? -errno : -FI_EIO;
 	lane->state = TCP_LANE_GREETING;
 	return tcp_watch(tcp_wire_of(conn)->hub, lane, EPOLLIN);
 }
 
-int tcp_greet_fill(int fd, void *room, size_t room_len, uint32_t *len)
+int tcp_greet_fill(struct tcp_lane *lane, void *room, size_t room_len, uint32_t *len)
 {
-	ssize_t n = recv(fd, (char *)room + *len, room_len - *len, 0);
+	ssize_t n = tcp_lane_recv(lane, (char *)room + *len, room_len - *len);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
@@ -234,7 +235,7 @@ static int answer_error(const struct tcp_answer *answer)
  */
 static int control_fill(struct tcp_conn *conn)
 {
-	int ret = tcp_greet_fill(conn->control.fd, conn->part, sizeof(struct tcp_answer),
+	int ret = tcp_greet_fill(&conn->control, conn->part, sizeof(struct tcp_answer),
 				 &conn->part_len);
 	struct tcp_answer answer = { .magic = 0 };
 
@@ -337,7 +338,7 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 	if (lane == &conn->control)
 		err = control_fill(conn);
 	else
-		err = tcp_greet_fill(lane->fd, &bulk->answer, sizeof(bulk->answer),
+		err = tcp_greet_fill(lane, &bulk->answer, sizeof(bulk->answer),
 				     &bulk->answer_len);
 	if (!err)
 		return 0;

@@ -28,7 +28,7 @@ void tcp_log_foreign(struct tcp_hub *hub, const char *what, int fd);
  * @len: in, out: bytes that have been read
  * Returns 1 when it is, 0 when more has to arrive, or -FI_E*.
  */
-int tcp_greet_fill(int fd, void *room, size_t room_len, uint32_t *len);
+int tcp_greet_fill(struct tcp_lane *lane, void *room, size_t room_len, uint32_t *len);
 
 /*
  * tcp_data_open - begin to open the data lane, or ask the peer to

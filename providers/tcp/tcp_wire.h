@@ -15,6 +15,7 @@
  * that are under way.
  *
  *	hub.c	   what the endpoints of a domain share: epoll, ports, accepted sockets
+ *	tcp_lane.h the bytes of a lane: what is read and written
  *	options.c  socket options
  *	wire.c	   open, close, poll: events and timers
  *	bell.c	   waking a thread that sleeps
