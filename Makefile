@@ -35,7 +35,7 @@ MESON_TEST = meson test --no-rebuild --print-errorlogs --timeout-multiplier 4
 export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
 
 BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev \
-	      libjansson-dev libjemalloc-dev libcurl4-openssl-dev
+	      libjansson-dev libjemalloc-dev libcurl4-openssl-dev libssl-dev
 MPI_PKGS    = openmpi-bin netpipe-openmpi libfabric1 libfabric-bin iproute2 \
 	      util-linux python3
 CHECK_PKGS  = $(MPI_PKGS) hpcc python3-mpi4py python3-numpy python3-distutils \
