@@ -2,6 +2,7 @@
 /* Processes with endpoints; node.h has the contract. */
 #include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -318,6 +319,13 @@ int node_descriptors(void)
 		cnt++;
 	closedir(dir);
 	return cnt;
+}
+
+size_t node_heap(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
 }
 
 uint64_t node_setting(const char *name, uint64_t otherwise)

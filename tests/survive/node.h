@@ -160,6 +160,9 @@ bool node_is_pattern(const void *buf, size_t len, uint64_t id);
 /* node_descriptors - how many this process has open */
 int node_descriptors(void);
 
+/* node_heap - bytes that this process has allocated and not freed; 0 where that is not known */
+size_t node_heap(void);
+
 /* node_setting - a number from the environment, or @otherwise */
 uint64_t node_setting(const char *name, uint64_t otherwise);
 
