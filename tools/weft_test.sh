@@ -209,6 +209,18 @@ for provider in link shm tcp; do
 			"$weft" bench -p $provider -t add -S 8 -r 1 -i 400 --progress=manual
 	fi
 done
+if "$weft" info -p tcp >/dev/null 2>&1; then
+	expect 'bench connects endpoints' 0 '^one-way latency, us' \
+		"$weft" bench -p tcp -e msg -m msg -t lat,bw,write,atomic -S 8,64k -r 2 -i 4 -c
+	expect 'bench connects endpoints of tagged messages' 0 '^one-way latency, us' \
+		"$weft" bench -p tcp -e msg -t lat,first -S 8 -r 2 -i 4
+fi
+for wait in fd sread; do
+	expect "bench waits by $wait, and adds up processor time" 0 '^processor time of a stream, both sides, ms/GB' \
+		"$weft" bench -p tcp --wait=$wait -t lat,bw,cpu -S 8,64k -r 2 -i 70 -c
+done
+expect 'a wait is one of three' 2 "not 'frob'" "$weft" bench -p tcp --wait=frob
+expect 'a target that polls its memory does not sleep' 2 'tests with --wait' "$weft" bench -p tcp -t write --wait=fd
 for provider in shm tcp; do
 	expect "bench makes calls over $provider" 0 '^remote procedure call, us' \
 		"$weft" bench -p $provider -t rpc@8+4k+20k,first@2k,register@64k -r 2 -i 4 -c --progress=manual

@@ -33,6 +33,7 @@ enum {
 	OPT_BTL,
 	OPT_WARM,
 	OPT_PROGRESS,
+	OPT_WAIT,
 	OPT_WORKER,
 	OPT_LIBRARY,
 	OPT_VS_LIBRARY,
@@ -60,6 +61,7 @@ static const struct option longopts[] = {
 	{ "btl", no_argument, NULL, OPT_BTL },
 	{ "warm", no_argument, NULL, OPT_WARM },
 	{ "progress", required_argument, NULL, OPT_PROGRESS },
+	{ "wait", required_argument, NULL, OPT_WAIT },
 	{ "worker", required_argument, NULL, OPT_WORKER },
 	{ "library", required_argument, NULL, OPT_LIBRARY },
 	{ "vs-library", required_argument, NULL, OPT_VS_LIBRARY },
@@ -84,6 +86,7 @@ static void usage_tests(void)
 	       "                                 above 4 KiB from registered memory\n"
 	       "  register                       fi_mr_reg and fi_close\n"
 	       "  first                          the first message of its size between new endpoints\n"
+	       "  cpu                            processor time of bw, of both sides; with --wait\n"
 	       "  away                           lat between sides that compute after each send\n"
 	       "  passive                        read of a target that makes no calls, with\n"
 	       "                                 automatic progress (--progress=auto)\n"
@@ -120,7 +123,7 @@ static void usage(void)
 	       "       weft bench [OPTIONS] HOST         connect to that side on HOST, and measure\n"
 	       "\n"
 	       "Measures latency, bandwidth and message rate of a libfabric provider over\n"
-	       "reliable datagram endpoints. Every figure is the median of many rounds with\n"
+	       "reliable endpoints. Every figure is the median of many rounds with\n"
 	       "the 10th and the 90th percentile; beside it is the raw latency of one cache\n"
 	       "line between the two cores, taken right before: it is the floor, and it moves\n"
 	       "with the machine.\n"
@@ -128,7 +131,7 @@ static void usage(void)
 	       "  -p, --provider=NAME    provider; default: the first that answers\n"
 	       "  -d, --domain=NAME      domain of the provider\n"
 	       "  -s, --source=ADDR      local address to use\n"
-	       "  -e, --endpoint=rdm     endpoint type; rdm is the only one\n"
+	       "  -e, --endpoint=TYPE    rdm (default) or msg, which fi_connect connects\n"
 	       "  -m, --messages=KIND    tagged (default) or msg\n"
 	       "  -S, --sizes=LIST       message sizes, \"8,64k,1M\" or \"8:1M\" for every doubling;\n"
 	       "                         default: " DEFAULT_SIZES "\n"
@@ -144,6 +147,8 @@ static void usage(void)
 	       "      --mem              buffers are registered memory of the provider (weft/mem.h)\n"
 	       "      --btl              measure one-sided operations of libweft-btl, over the provider\n"
 	       "      --progress=MODE    manual or auto; default: the provider's\n"
+	       "      --wait=HOW         poll (default); fd: sleep in poll(2) of the queue's descriptor;\n"
+	       "                         sread: in fi_cq_sread. Tests of messages only\n"
 	       "      --timeout=SECONDS  for any one message; default: %u\n"
 	       "      --realtime         run before all other programs (SCHED_FIFO), so that a busy\n"
 	       "                         machine disturbs less; short rounds only, it starves them\n"
@@ -280,6 +285,9 @@ static void set_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_PROGRESS:
 		set_progress(opt, arg);
 		break;
+	case OPT_WAIT:
+		opt->plan.wait = argument_wait(arg);
+		break;
 	case 'h':
 		usage();
 		exit(EXIT_SUCCESS);
@@ -300,12 +308,16 @@ static void check(const struct bench_options *opt)
 		errx(WEFT_EXIT_USAGE,
 		     "test 'passive' has a target that makes no calls: it needs --progress=auto");
 	if (opt->plan.tests & others)
-		errx(WEFT_EXIT_USAGE, "tests with --btl are of %s,puts1,puts2, and these need it",
-		     BTL_TESTS);
+		errx(WEFT_EXIT_USAGE,
+		     "tests with --btl are of %s,puts1,puts2, and these need it", BTL_TESTS);
 	if (is_passive && opt->place.realtime)
 		errx(WEFT_EXIT_USAGE,
 		     "test 'passive' has a target that polls, which under --realtime no thread of its provider "
 		     "would get the core from");
+	if (opt->plan.wait && opt->plan.tests & ~FIGURES_MESSAGES)
+		errx(WEFT_EXIT_USAGE,
+		     "tests with --wait are of lat,bw,rate,away,cpu: targets of the "
+		     "others poll their memory");
 	if (opt->compare && (opt->place.host || !opt->place.local))
 		errx(WEFT_EXIT_USAGE, "a comparison runs on this machine: no HOST, no --listen");
 	if (opt->place.host && !opt->place.local)
@@ -332,7 +344,7 @@ static void parse(struct bench_options *opt, int argc, char **argv)
 	if (plan_tests_parse(opt->tests, &opt->plan))
 		errx(WEFT_EXIT_USAGE,
 		     "'%s' is not a list of lat,bw,rate,write,read,writebw,readbw,atomic,add,rpc,"
-		     "register,first,away,passive,put,get,fetch,puts,puts1,puts2, each with @SIZE[+SIZE...] or without",
+		     "register,first,away,cpu,passive,put,get,fetch,puts,puts1,puts2, each with @SIZE[+SIZE...] or without",
 		     opt->tests);
 	opt->place.host = argument_host(argc, argv, optind);
 	check(opt);

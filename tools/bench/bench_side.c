@@ -32,13 +32,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GO   'g'
 #define STOP 's'
 
 #define AWAY_NS	   20000 /* for which a sender computes in 'away' */
-#define BTL_WINDOW 64 /* a sample of puts is of a multiple of them */
+#define BTL_WINDOW 64	 /* a sample of puts is of a multiple of them */
 
 struct bench {
 	const struct bench_options *opt;
@@ -198,22 +199,49 @@ static int run_pingpong(struct bench *b, size_t i, enum figure_test test, bool w
 	return note(b, FIGURE_BIT(test), tr->size, 2.0 * cnt, (double)ns, raw);
 }
 
+/* What the processors gave to this process and its threads. */
+static uint64_t cpu_time_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The sum of both sides' times. */
+static int add_theirs(struct bench *b, uint64_t mine, uint64_t *sum)
+{
+	uint64_t theirs = 0;
+	size_t len = sizeof(theirs);
+	int rc = oob_exchange(&b->side->oob, &mine, sizeof(mine), &theirs, &len);
+
+	if (!rc)
+		*sum = mine + theirs;
+	return rc;
+}
+
 static int run_stream(struct bench *b, size_t i, enum figure_test test, bool warm)
 {
 	struct traffic *tr = &b->traffic[i];
 	uint32_t cnt = windows(&b->plan, tr->size, tr->window);
-	uint64_t ns;
+	unsigned bits = FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE);
+	uint64_t ns, cpu_ns;
 	double raw;
 	int rc;
 
 	if (warm)
 		cnt = 2;
 	raw = measure_raw(b);
+	cpu_ns = cpu_time_ns();
 	rc = traffic_stream(tr, cnt, &ns);
+	if (!rc && test == FIGURE_CPU) {
+		bits = FIGURE_BIT(test);
+		cpu_ns = cpu_time_ns() - cpu_ns;
+		rc = add_theirs(b, cpu_ns, &ns);
+	}
 	if (rc || warm)
 		return rc;
-	return note(b, FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE), tr->size,
-		    (double)cnt * tr->window, (double)ns, raw);
+	return note(b, bits, tr->size, (double)cnt * tr->window, (double)ns, raw);
 }
 
 /* One test after the other of a size; each of @cnt, and @trips ways in each of these. */
@@ -332,6 +360,7 @@ static const struct run_kind {
 } run_kinds[] = {
 	{ FIGURE_LATENCY, FIGURE_LATENCY, "latency", run_pingpong },
 	{ FIGURE_BANDWIDTH, FIGURE_RATE, "stream", run_stream },
+	{ FIGURE_CPU, FIGURE_CPU, "stream for its processor time", run_stream },
 	{ FIGURE_WRITE, FIGURE_WRITE, "write", run_onesided },
 	{ FIGURE_READ, FIGURE_READ, "read", run_onesided },
 	{ FIGURE_PASSIVE, FIGURE_PASSIVE, "passive read", run_onesided },
@@ -383,8 +412,9 @@ static void show_progress(struct bench *b, const char *name, size_t size, bool w
 		progress_show(&b->progress, 0, what);
 		return;
 	}
-	snprintf(what, sizeof(what), "%s, %s %s, round %u of %u", b->btl ? "btl" : b->ch.limits.provider, name,
-		 sizes_format(size, text), b->round + 1, b->plan.rounds);
+	snprintf(what, sizeof(what), "%s, %s %s, round %u of %u",
+		 b->btl ? "btl" : b->ch.limits.provider, name, sizes_format(size, text),
+		 b->round + 1, b->plan.rounds);
 	progress_show(&b->progress, b->steps++, what);
 }
 

@@ -51,7 +51,7 @@ static void usage(void)
 	       "  -p, --provider=NAME   provider; default: the first that answers\n"
 	       "  -d, --domain=NAME     domain of the provider\n"
 	       "  -s, --source=ADDR     local address to use\n"
-	       "  -e, --endpoint=rdm    endpoint type; rdm is the only one\n"
+	       "  -e, --endpoint=TYPE   rdm (default) or msg, which fi_connect connects\n"
 	       "  -m, --messages=KIND   msg (default) or tagged\n"
 	       "  -S, --sizes=LIST      message sizes, \"8,64k,1M\", \"8:1M\" for every doubling,\n"
 	       "                        or \"all\"; default: " DEFAULT_SIZES "\n"

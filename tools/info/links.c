@@ -51,7 +51,7 @@ int links_print(struct fi_info *info)
 	struct endpoint end;
 	int rc;
 
-	rc = endpoint_open(&end, info);
+	rc = endpoint_open(&end, info, FI_WAIT_NONE);
 	if (rc)
 		return rc;
 	printf("provider: %s\n    domain: %s\n", info->fabric_attr->prov_name,

@@ -61,10 +61,25 @@ static void argument_cpus(const char *text, struct place *place)
 	place->has_cpus = true;
 }
 
-static void argument_endpoint(const char *text)
+/* "msg" is true, "rdm" is false. */
+static bool argument_connected(const char *text)
 {
+	if (!strcmp(text, "msg"))
+		return true;
 	if (strcmp(text, "rdm"))
-		errx(WEFT_EXIT_USAGE, "endpoints are 'rdm', not '%s'", text);
+		errx(WEFT_EXIT_USAGE, "endpoints are 'rdm' or 'msg', not '%s'", text);
+	return false;
+}
+
+enum plan_wait argument_wait(const char *text)
+{
+	static const char *const names[PLAN_WAITS] = { "poll", "fd", "sread" };
+	int i;
+
+	for (i = 0; i < PLAN_WAITS; i++)
+		if (!strcmp(text, names[i]))
+			return (enum plan_wait)i;
+	errx(WEFT_EXIT_USAGE, "a wait is 'poll', 'fd' or 'sread', not '%s'", text);
 }
 
 bool argument_take(int c, const char *arg, struct plan *plan, struct place *place,
@@ -81,7 +96,7 @@ bool argument_take(int c, const char *arg, struct plan *plan, struct place *plac
 		channel->source = arg;
 		return true;
 	case 'e':
-		argument_endpoint(arg);
+		plan->connected = argument_connected(arg);
 		return true;
 	case 'm':
 		plan->tagged = argument_tagged(arg);

@@ -65,6 +65,9 @@ void argument_sizes(const char *text, struct sizes *sizes);
  */
 void argument_provider(const char *text, struct plan *plan);
 
+/* argument_wait - how waits are: "poll", "fd" or "sread" */
+enum plan_wait argument_wait(const char *text);
+
 /*
  * argument_library_find - make the directory of a libfabric.so.1 absolute
  * @dir: out: the absolute path, PATH_MAX bytes

@@ -5,11 +5,14 @@
  */
 #define _GNU_SOURCE
 #include "channel.h"
+#include "connection.h"
 #include "fabric.h"
 #include "figures.h"
 #include "libfabric.h"
 
 #include <err.h>
+#include <errno.h>
+#include <poll.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
@@ -28,7 +31,7 @@ int channel_hints(struct fi_info *hints, const struct plan *plan,
 	if (plan->tests & FIGURES_ATOMIC)
 		hints->caps |= FI_ATOMIC;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->type = plan->connected ? FI_EP_MSG : FI_EP_RDM;
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
 	hints->rx_attr->msg_order = FI_ORDER_SAS;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
@@ -83,11 +86,12 @@ static int query(struct channel *ch, const struct plan *plan)
 		rc = fabric_getinfo(TOOLS_API_VERSION, source, NULL, source ? FI_SOURCE : 0,
 				    hints, &ch->info);
 	if (rc && !(ch->side->local && ch->side->rank)) {
-		warnx("no provider %s%soffers %s messages%s%s on reliable endpoints: %s",
+		warnx("no provider %s%soffers %s messages%s%s on %s endpoints: %s",
 		      plan->provider, plan->provider[0] ? " " : "",
 		      plan->tagged ? "tagged" : "plain",
 		      plan->tests & FIGURES_RMA ? " with RMA" : "",
-		      plan->tests & FIGURES_ATOMIC ? " with atomics" : "", fi_strerror(-rc));
+		      plan->tests & FIGURES_ATOMIC ? " with atomics" : "",
+		      plan->connected ? "connected" : "reliable", fi_strerror(-rc));
 		warnx("'weft info --why' gives each provider's reason");
 	} else if (!rc) {
 		prefer_route(ch, hints);
@@ -124,6 +128,24 @@ static int meet(struct channel *ch)
 	return 0;
 }
 
+static int open_end(struct channel *ch, const struct plan *plan)
+{
+	static const enum fi_wait_obj objects[PLAN_WAITS] = {
+		[PLAN_WAIT_POLL] = FI_WAIT_NONE,
+		[PLAN_WAIT_FD] = FI_WAIT_FD,
+		[PLAN_WAIT_SREAD] = FI_WAIT_UNSPEC,
+	};
+	enum fi_wait_obj wait = objects[plan->wait];
+	int rc;
+
+	if (plan->connected) {
+		ch->peer = FI_ADDR_UNSPEC;
+		return connection_open(&ch->end, ch->info, wait, ch->side, ch->opt.timeout_s);
+	}
+	rc = endpoint_open(&ch->end, ch->info, wait);
+	return rc ? rc : meet(ch);
+}
+
 int channel_open(struct channel *ch, const struct plan *plan, const struct channel_options *opt,
 		 struct side *side)
 {
@@ -132,12 +154,16 @@ int channel_open(struct channel *ch, const struct plan *plan, const struct chann
 	memset(ch, 0, sizeof(*ch));
 	ch->opt = *opt;
 	ch->tagged = plan->tagged;
+	ch->wait = plan->wait;
 	ch->side = side;
 	rc = query(ch, plan);
 	if (!rc)
-		rc = endpoint_open(&ch->end, ch->info);
-	if (!rc)
-		rc = meet(ch);
+		rc = open_end(ch, plan);
+	if (!rc && ch->wait == PLAN_WAIT_FD) {
+		rc = fi_control(&ch->end.cq->fid, FI_GETWAIT, &ch->wait_fd);
+		if (rc)
+			fabric_complain("FI_GETWAIT", rc);
+	}
 	if (rc) {
 		channel_close(ch);
 		return rc;
@@ -234,26 +260,23 @@ static int take_error(struct channel *ch)
 	return entry.err ? -entry.err : -FI_EIO;
 }
 
-/* Reads at most one completion. Returns 1, 0 if there was none, or an error. */
-static inline int channel_progress(struct channel *ch)
+/* What a read of the queue returned. Returns 1, 0 if there was nothing, or an error. */
+static inline int take(struct channel *ch, ssize_t rc, const struct fi_cq_tagged_entry *entry)
 {
-	struct fi_cq_tagged_entry entry;
 	struct channel_message *msg;
 	struct channel_op *op;
-	ssize_t rc;
 
-	rc = fi_cq_read(ch->end.cq, &entry, 1);
 	if (rc == -FI_EAGAIN)
 		return 0;
 	if (rc == -FI_EAVAIL)
 		return take_error(ch);
 	if (rc < 0)
 		return fabric_complain("fi_cq_read", (int)rc);
-	op = entry.op_context;
+	op = entry->op_context;
 	op->busy = false;
 	if (op->is_recv) {
 		msg = &ch->rx_log[ch->rx_done++ % CHANNEL_RX_LOG];
-		msg->len = entry.len;
+		msg->len = entry->len;
 		msg->slot = op->slot;
 	} else {
 		ch->tx_done++;
@@ -261,7 +284,66 @@ static inline int channel_progress(struct channel *ch)
 	return 1;
 }
 
+/* Reads at most one completion. Returns as take(). */
+static inline int read_one(struct channel *ch)
+{
+	struct fi_cq_tagged_entry entry;
+
+	return take(ch, fi_cq_read(ch->end.cq, &entry, 1), &entry);
+}
+
+static int complain_of_wait(struct channel *ch, int rc)
+{
+	if (rc)
+		return fabric_complain("a wait for the completion queue", rc);
+	warnx("nothing completed for %u s", ch->opt.timeout_s);
+	return -FI_ETIMEDOUT;
+}
+
+/* As a program does that polls the descriptor with others. */
+static int wait_fd(struct channel *ch, int timeout_ms)
+{
+	struct pollfd fd = { .fd = ch->wait_fd, .events = POLLIN };
+	struct fid *queue = &ch->end.cq->fid;
+	int rc = read_one(ch);
+
+	if (rc)
+		return rc;
+	rc = fi_trywait(ch->end.fabric, &queue, 1);
+	if (rc)
+		return rc == -FI_EAGAIN ? 0 : complain_of_wait(ch, rc);
+	rc = poll(&fd, 1, timeout_ms);
+	if (rc < 0 && errno != EINTR)
+		return complain_of_wait(ch, -errno);
+	return rc ? read_one(ch) : complain_of_wait(ch, 0);
+}
+
+static int wait_sread(struct channel *ch, int timeout_ms)
+{
+	struct fi_cq_tagged_entry entry;
+	ssize_t rc = fi_cq_sread(ch->end.cq, &entry, 1, NULL, timeout_ms);
+
+	return rc == -FI_EAGAIN ? complain_of_wait(ch, 0) : take(ch, rc, &entry);
+}
+
+/* Takes at most one completion, and sleeps for one if the plan says so. Returns as take(). */
+static inline int channel_progress(struct channel *ch)
+{
+	if (ch->wait == PLAN_WAIT_POLL)
+		return read_one(ch);
+	return ch->wait == PLAN_WAIT_FD ? wait_fd(ch, (int)ch->opt.timeout_s * 1000)
+					: wait_sread(ch, (int)ch->opt.timeout_s * 1000);
+}
+
 #include "channel_wait.h"
+
+/* A turn that does not sleep: what it waits for is room, which need not come with a completion. */
+static int turn_awake(struct channel *ch, struct channel_deadline *deadline)
+{
+	int rc = read_one(ch);
+
+	return rc ? rc : channel_idle(ch, deadline);
+}
 
 static ssize_t post_send(struct channel *ch, struct channel_buf *buf, size_t len)
 {
@@ -285,7 +367,7 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 
 	buf->op.is_recv = false;
 	while ((rc = post_send(ch, buf, len)) == -FI_EAGAIN) {
-		ran = channel_turn(ch, &deadline);
+		ran = turn_awake(ch, &deadline);
 		if (ran < 0)
 			return ran;
 	}
@@ -317,7 +399,7 @@ int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
 
 	buf->op.is_recv = true;
 	while ((rc = post_recv(ch, buf, len)) == -FI_EAGAIN) {
-		ran = channel_turn(ch, &deadline);
+		ran = turn_awake(ch, &deadline);
 		if (ran < 0)
 			return ran;
 	}

@@ -73,6 +73,9 @@ struct channel {
 	struct channel_options opt;
 	struct channel_limits limits;
 	bool tagged;
+	enum plan_wait wait;
+	/* of the queue, with PLAN_WAIT_FD; the library's */
+	int wait_fd;
 	struct side *side;
 	struct fi_info *info;
 	struct endpoint end;

@@ -25,10 +25,9 @@ void fabric_close(struct fid *fid, const char *what)
 		fabric_complain(what, rc);
 }
 
-static int open_objects(struct endpoint *end, struct fi_info *info)
+int endpoint_open_queue(struct endpoint *end, struct fi_info *info, enum fi_wait_obj wait)
 {
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .count = 1 };
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = wait };
 	int rc;
 
 	rc = fabric_open(info->fabric_attr, &end->fabric);
@@ -37,15 +36,21 @@ static int open_objects(struct endpoint *end, struct fi_info *info)
 	rc = fi_domain(end->fabric, info, &end->domain, NULL);
 	if (rc)
 		return fabric_complain("fi_domain", rc);
+	cq_attr.size = info->tx_attr->size + info->rx_attr->size;
+	rc = fi_cq_open(end->domain, &cq_attr, &end->cq, NULL);
+	return rc ? fabric_complain("fi_cq_open", rc) : 0;
+}
+
+static int open_ep(struct endpoint *end, struct fi_info *info)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .count = 1 };
+	int rc;
+
 	if (info->domain_attr->av_type != FI_AV_UNSPEC)
 		av_attr.type = info->domain_attr->av_type;
 	rc = fi_av_open(end->domain, &av_attr, &end->av, NULL);
 	if (rc)
 		return fabric_complain("fi_av_open", rc);
-	cq_attr.size = info->tx_attr->size + info->rx_attr->size;
-	rc = fi_cq_open(end->domain, &cq_attr, &end->cq, NULL);
-	if (rc)
-		return fabric_complain("fi_cq_open", rc);
 	rc = fi_endpoint(end->domain, info, &end->ep, NULL);
 	return rc ? fabric_complain("fi_endpoint", rc) : 0;
 }
@@ -64,12 +69,14 @@ static int enable(struct endpoint *end)
 	return rc ? fabric_complain("fi_enable", rc) : 0;
 }
 
-int endpoint_open(struct endpoint *end, struct fi_info *info)
+int endpoint_open(struct endpoint *end, struct fi_info *info, enum fi_wait_obj wait)
 {
 	int rc;
 
 	memset(end, 0, sizeof(*end));
-	rc = open_objects(end, info);
+	rc = endpoint_open_queue(end, info, wait);
+	if (!rc)
+		rc = open_ep(end, info);
 	if (!rc)
 		rc = enable(end);
 	if (rc)
@@ -83,6 +90,8 @@ void endpoint_close(struct endpoint *end)
 		fabric_close(&end->ep->fid, "fi_close of the endpoint");
 	if (end->cq)
 		fabric_close(&end->cq->fid, "fi_close of the completion queue");
+	if (end->eq)
+		fabric_close(&end->eq->fid, "fi_close of the event queue");
 	if (end->av)
 		fabric_close(&end->av->fid, "fi_close of the address vector");
 	if (end->domain)

@@ -17,17 +17,29 @@ struct endpoint {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
+	/* of a connected endpoint (connection.h), which has no address vector */
+	struct fid_eq *eq;
 };
 
 /*
- * endpoint_open - open and enable an endpoint
+ * endpoint_open_queue - open the fabric, the domain and the completion queue
  * @info:  what fi_getinfo answered; borrowed for the call
+ * @wait:  how the queue can be waited for
+ *
+ * Prints the reason of a failure. Returns 0 or a negative fi_errno, and endpoint_close() closes what is open.
+ */
+int endpoint_open_queue(struct endpoint *end, struct fi_info *info, enum fi_wait_obj wait);
+
+/*
+ * endpoint_open - open and enable an endpoint
+ * @info:  as for endpoint_open_queue
+ * @wait:  likewise
  *
  * The completion queue has room for all that the endpoint can have in flight, in
  * FI_CQ_FORMAT_TAGGED. Prints the reason of a failure.
  * Returns 0 or a negative fi_errno, with nothing left open.
  */
-int endpoint_open(struct endpoint *end, struct fi_info *info);
+int endpoint_open(struct endpoint *end, struct fi_info *info, enum fi_wait_obj wait);
 
 /*
  * endpoint_close - close all; one that was never opened and is zero is allowed

@@ -36,6 +36,7 @@ static const struct {
 	[FIGURE_PUTS] = { "puts", "puts", "M/s", "puts, many to a flush", 4 },
 	[FIGURE_PUTS1] = { "puts1", "puts1", "M/s", "puts to a process that sleeps", 4 },
 	[FIGURE_PUTS2] = { "puts2", "puts2", "M/s", "the same by two threads", 4 },
+	[FIGURE_CPU] = { "cpu", "cpu", "ms/GB", "processor time of a stream, both sides", 1 },
 };
 
 const char *figure_test_name(enum figure_test test)
@@ -60,7 +61,7 @@ int figure_test_digits(enum figure_test test)
 
 bool figure_test_is_time(enum figure_test test)
 {
-	return !strcmp(tests[test].unit, "us");
+	return !strcmp(tests[test].unit, "us") || test == FIGURE_CPU;
 }
 
 static unsigned test_bit(const char *word, size_t len)
@@ -148,6 +149,8 @@ double figure_from_time(enum figure_test test, size_t size, double msgs, double 
 	case FIGURE_PUTS1:
 	case FIGURE_PUTS2:
 		return msgs / ns * 1000;
+	case FIGURE_CPU:
+		return ns / 1e6 / ((double)size * msgs / 1e9);
 	case FIGURE_TESTS:
 		break;
 	}

@@ -50,6 +50,8 @@ enum figure_test {
 	/* the same, into memory of a process that sleeps; by two threads, with a context and a core each */
 	FIGURE_PUTS1,
 	FIGURE_PUTS2,
+	/* milliseconds of processor time of both sides for 10^9 bytes, in a stream */
+	FIGURE_CPU,
 	FIGURE_TESTS,
 };
 
@@ -58,7 +60,7 @@ enum figure_test {
 /* Tests of messages (traffic.h) and of one-sided transfers (onesided.h); those that need FI_RMA. */
 #define FIGURES_MESSAGES                                                                       \
 	(FIGURE_BIT(FIGURE_LATENCY) | FIGURE_BIT(FIGURE_BANDWIDTH) | FIGURE_BIT(FIGURE_RATE) | \
-	 FIGURE_BIT(FIGURE_AWAY))
+	 FIGURE_BIT(FIGURE_AWAY) | FIGURE_BIT(FIGURE_CPU))
 #define FIGURES_ATOMIC (FIGURE_BIT(FIGURE_ATOMIC) | FIGURE_BIT(FIGURE_ADD))
 #define FIGURES_ONESIDED                                                                    \
 	(FIGURE_BIT(FIGURE_WRITE) | FIGURE_BIT(FIGURE_READ) | FIGURE_BIT(FIGURE_WRITE_BW) | \
@@ -68,7 +70,7 @@ enum figure_test {
 	 FIGURE_BIT(FIGURE_REGISTER))
 
 /* Tests of libweft-btl (btl.h), which are not of a channel. */
-#define FIGURES_BTL                                                                \
+#define FIGURES_BTL                                                                   \
 	(FIGURE_BIT(FIGURE_PUT) | FIGURE_BIT(FIGURE_GET) | FIGURE_BIT(FIGURE_FETCH) | \
 	 FIGURE_BIT(FIGURE_PUTS) | FIGURE_BIT(FIGURE_PUTS1) | FIGURE_BIT(FIGURE_PUTS2))
 
@@ -88,7 +90,7 @@ struct figure {
 const char *figure_test_name(enum figure_test test);
 
 /*
- * figure_test_unit - "us", "MB/s" or "M/s"
+ * figure_test_unit - "us", "MB/s", "M/s" or "ms/GB"
  */
 const char *figure_test_unit(enum figure_test test);
 
@@ -103,7 +105,7 @@ const char *figure_test_heading(enum figure_test test);
 int figure_test_digits(enum figure_test test);
 
 /*
- * figure_test_is_time - returns true if the unit is a time, so that less is better
+ * figure_test_is_time - returns true if the unit is a time, or a time for something, so that less is better
  */
 bool figure_test_is_time(enum figure_test test);
 
@@ -127,6 +129,7 @@ void figure_fini(struct figure *fig);
 /*
  * figure_from_time - convert a measured time into a figure
  * @msgs:  messages or transfers in that time; for latency and writes, one-way trips
+ * @ns:    on the clock; for FIGURE_CPU of the processors
  */
 double figure_from_time(enum figure_test test, size_t size, double msgs, double ns);
 

@@ -18,8 +18,7 @@ static void tests_are_known_by_long_and_short_names(void **state)
 	assert_int_equal(figure_tests_parse("write,readbw"),
 			 FIGURE_BIT(FIGURE_WRITE) | FIGURE_BIT(FIGURE_READ_BW));
 	assert_int_equal(figure_tests_parse("all"),
-			 ((1 << FIGURE_TESTS) - 1) & ~FIGURE_BIT(FIGURE_PASSIVE) &
-				 ~FIGURES_BTL);
+			 ((1 << FIGURE_TESTS) - 1) & ~FIGURE_BIT(FIGURE_PASSIVE) & ~FIGURES_BTL);
 	assert_int_equal(figure_tests_parse(""), 0);
 	assert_int_equal(figure_tests_parse("lat,"), 0);
 	assert_int_equal(figure_tests_parse("lat,speed"), 0);
@@ -35,12 +34,15 @@ static void times_become_figures(void **state)
 	assert_float_equal(figure_from_time(FIGURE_ADD, 8, 1000, 1e6), 1, 1e-6);
 	assert_float_equal(figure_from_time(FIGURE_READ, 8, 1000, 1e6), 1, 1e-6);
 	assert_float_equal(figure_from_time(FIGURE_WRITE_BW, 1000, 1000, 1e6), 1000, 1e-6);
+	/* 1 ms for 10^6 bytes is a second for 10^9. */
+	assert_float_equal(figure_from_time(FIGURE_CPU, 1000, 1000, 1e6), 1000, 1e-6);
 }
 
 static void less_is_better_of_times_alone(void **state)
 {
 	assert_true(figure_test_is_time(FIGURE_LATENCY));
 	assert_true(figure_test_is_time(FIGURE_ATOMIC));
+	assert_true(figure_test_is_time(FIGURE_CPU));
 	assert_false(figure_test_is_time(FIGURE_BANDWIDTH));
 	assert_false(figure_test_is_time(FIGURE_READ_BW));
 	assert_false(figure_test_is_time(FIGURE_RATE));

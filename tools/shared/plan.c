@@ -14,8 +14,9 @@
 #include <string.h>
 
 #define CONNECT_WAIT_MS 10000
-#define FORMAT		"weft-plan 6 tagged=%u verify=%u tests=%u rounds=%u iterations=%u provider=%"
-#define WORD_MAX	256 /* of a list of tests */
+#define FORMAT \
+	"weft-plan 7 connected=%u wait=%u tagged=%u verify=%u tests=%u rounds=%u iterations=%u provider=%"
+#define WORD_MAX 256 /* of a list of tests */
 
 /* Where a size is in the plan's, which it joins if it is new; -1 when there is no room. */
 static int size_index(struct sizes *sizes, size_t len)
@@ -111,8 +112,9 @@ size_t plan_format(const struct plan *plan, char *text)
 {
 	size_t used, i, t;
 
-	used = (size_t)snprintf(text, PLAN_TEXT_MAX, FORMAT "s at=", plan->tagged, plan->verify,
-				plan->tests, plan->rounds, plan->iterations,
+	used = (size_t)snprintf(text, PLAN_TEXT_MAX, FORMAT "s at=", plan->connected,
+				(unsigned)plan->wait, plan->tagged, plan->verify, plan->tests,
+				plan->rounds, plan->iterations,
 				plan->provider[0] ? plan->provider : "-");
 	for (t = 0; t < FIGURE_TESTS; t++)
 		used += (size_t)snprintf(text + used, PLAN_TEXT_MAX - used, "%s%" PRIx64,
@@ -148,16 +150,19 @@ static int parse_at(const char *text, struct plan *plan)
 
 int plan_parse(const char *text, struct plan *plan)
 {
-	unsigned tagged, verify;
+	unsigned connected, wait, tagged, verify;
 	struct plan got = { 0 };
 	int at = 0;
 
-	if (sscanf(text, FORMAT "63[^ ] at=%n", &tagged, &verify, &got.tests, &got.rounds,
-		   &got.iterations, got.provider, &at) != 6 ||
+	if (sscanf(text, FORMAT "63[^ ] at=%n", &connected, &wait, &tagged, &verify, &got.tests,
+		   &got.rounds, &got.iterations, got.provider, &at) != 8 ||
 	    !at)
 		return -EINVAL;
-	if (tagged > 1 || verify > 1 || !got.rounds || parse_at(text + at, &got))
+	if (connected > 1 || wait >= PLAN_WAITS || tagged > 1 || verify > 1 || !got.rounds ||
+	    parse_at(text + at, &got))
 		return -EINVAL;
+	got.connected = connected;
+	got.wait = wait;
 	got.tagged = tagged;
 	got.verify = verify;
 	if (!strcmp(got.provider, "-"))

@@ -17,7 +17,21 @@
 #define PLAN_TEXT_MAX	  2048
 #define PLAN_PROVIDER_MAX 64
 
+/* How a wait for a completion is. */
+enum plan_wait {
+	/* fi_cq_read until there is one */
+	PLAN_WAIT_POLL,
+	/* fi_trywait, and poll(2) of the queue's descriptor (FI_WAIT_FD) */
+	PLAN_WAIT_FD,
+	/* fi_cq_sread */
+	PLAN_WAIT_SREAD,
+	PLAN_WAITS,
+};
+
 struct plan {
+	/* endpoints are FI_EP_MSG, connected by fi_connect, and not FI_EP_RDM */
+	bool connected;
+	enum plan_wait wait;
 	/* use fi_tsend instead of fi_send */
 	bool tagged;
 	/* fill and check every byte */

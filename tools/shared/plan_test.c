@@ -18,6 +18,8 @@
 static struct plan example(void)
 {
 	struct plan plan = {
+		.connected = true,
+		.wait = PLAN_WAIT_SREAD,
 		.tagged = true,
 		.verify = true,
 		.tests = 5,
@@ -43,7 +45,8 @@ static void a_plan_survives_the_way(void **state)
 	assert_int_equal(len, strlen(text));
 	assert_int_equal(plan_parse(text, &got), 0);
 	assert_string_equal(got.provider, "tcp;ofi_rxm");
-	assert_true(got.tagged && got.verify);
+	assert_true(got.tagged && got.verify && got.connected);
+	assert_int_equal(got.wait, PLAN_WAIT_SREAD);
 	assert_int_equal(got.tests, 5);
 	assert_int_equal(got.rounds, 21);
 	assert_int_equal(got.iterations, 1000);
@@ -72,8 +75,8 @@ static void the_largest_plan_fits(void **state)
 	assert_int_equal(strlen(got.provider), PLAN_PROVIDER_MAX - 1);
 }
 
-#define HEAD "weft-plan 6 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
-#define AT   "at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1"
+#define HEAD "weft-plan 7 connected=0 wait=0 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
+#define AT   "at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1"
 
 static void a_forged_plan_is_refused(void **state)
 {
@@ -81,18 +84,22 @@ static void a_forged_plan_is_refused(void **state)
 		"",
 		"weft-plan",
 		"weft-plan 2 tagged=1 verify=1 tests=1 rounds=1 iterations=1 provider=- sizes=8",
-		"weft-plan 6 tagged=2 verify=1 tests=1 rounds=1 iterations=1 provider=- " AT
+		"weft-plan 7 connected=0 wait=0 tagged=2 verify=1 tests=1 rounds=1 iterations=1 provider=- " AT
 		" sizes=8",
-		"weft-plan 6 tagged=1 verify=1 tests=1 rounds=0 iterations=1 provider=- " AT
+		"weft-plan 7 connected=0 wait=0 tagged=1 verify=1 tests=1 rounds=0 iterations=1 provider=- " AT
 		" sizes=8",
+		"weft-plan 7 connected=2 wait=0 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
+		"provider=- " AT " sizes=8",
+		"weft-plan 7 connected=0 wait=3 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
+		"provider=- " AT " sizes=8",
 		HEAD "provider=- " AT " sizes=",
 		HEAD "provider=- " AT " sizes=8g",
 		HEAD "provider= " AT " sizes=8",
 		HEAD "provider=- " AT,
 		HEAD "provider=- sizes=8",
-		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
-		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
-		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:2 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1 sizes=8",
+		HEAD "provider=- at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:2 sizes=8",
 	};
 	struct plan plan = example(), untouched = plan;
 	size_t i;
