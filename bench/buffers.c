@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The buffers of tools/shared/channel.h where memory needs no registration for messages: of weft-ucx and
- * weft-pipe.
+ * The buffers of tools/shared/channel.h where memory needs no registration for messages: of weft-ucx,
+ * weft-pipe and weft-socket.
  */
 #include "channel.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * 'weft bench' with something else in the place of libfabric, for comparisons (weft bench
- * --vs-program=...): weft-ucx and weft-pipe. The same command line, patterns and tables.
+ * --vs-program=...): weft-ucx, weft-pipe and weft-socket. The same command line, patterns and tables.
  */
 #define _GNU_SOURCE
 #include "weft.h"

@@ -39,6 +39,31 @@ def lines_of(text):
     return rows
 
 
+# What is compared with another libfabric, by its name in bench/run, and the rows of the table.
+UPSTREAM = {'upstream-msg': ("tcp, MSG 8 B against upstream's MSG",),
+            'upstream-cpu': ("tcp, processor time of a stream of 64 KiB against upstream's tcp",
+                             "tcp, processor time of a stream of 1 MiB against upstream's tcp"),
+            'upstream-calls': ("tcp, system calls of 8 B against upstream's tcp",
+                               "tcp, system calls of 64 KiB against upstream's tcp")}
+RAW = ('tcp, 8 B, polled, against raw sockets', 'tcp, 8 B, poll(2), against raw sockets that block',
+       'tcp, 8 B, fi_cq_sread, against raw sockets that block', 'tcp, stream 1 MiB against a raw socket')
+
+
+def can_trace():
+    return shutil.which('strace') and not subprocess.run(['strace', '-qq', '-o', '/dev/null', 'true'],
+                                                         stderr=subprocess.DEVNULL, check=False).returncode
+
+
+def upstream(folder, stock):
+    """The comparisons with upstream's tcp, with the stock library in its place. Returns rows without a figure."""
+    status, text = run([str(HERE / 'run'), folder], ONLY=' '.join(UPSTREAM), ROUNDS='1', CALL_ROUNDS='1',
+                       UPSTREAM_LIBFABRIC=f'/usr/lib/{stock}', MPICH_OFI='')
+    print(text)
+    rows = lines_of(text)
+    wanted = [row for name, some in UPSTREAM.items() for row in some if name != 'upstream-calls' or can_trace()]
+    return [row for row in wanted if rows[row][5] == '-'] + ([] if status in (0, 1) else [f'status {status}'])
+
+
 def bench(build):
     """One round; what is not installed has dashes."""
     stock = pathlib.Path(subprocess.run(['gcc', '-print-multiarch'], capture_output=True, text=True,
@@ -51,19 +76,20 @@ def bench(build):
         for name in ('tools', 'core', 'mem', 'btl', 'devices'):
             pathlib.Path(folder, name).symlink_to(pathlib.Path(build, name).resolve())
         pathlib.Path(folder, 'bench').mkdir()
-        for name in ('pipe', 'registration', 'devices', 'remote'):
+        for name in ('pipe', 'socket', 'registration', 'devices', 'remote'):
             pathlib.Path(folder, 'bench', name).symlink_to(pathlib.Path(build, 'bench', name).resolve())
         status, text = run([str(HERE / 'run'), folder],
-                           ONLY='shm link refused core-shm pairs-shm passive-shm mem mem-turn mem-cold scale registration mpi '
+                           ONLY='shm link refused raw raw-fd raw-sread core-shm pairs-shm passive-shm mem mem-turn mem-cold scale registration mpi '
                                 'mpi-core mpi-allreduce mpi-mem mpi-fresh mpi-rma mpi-ob1 btl btl-threads '
                                 'devices-read devices-fio devices-fair devices-remote',
                            ROUNDS='1', MPI_ROUNDS='1', MPI_SCALE='0.01', ENDPOINTS='20', DEVICE_ROUNDS='1',
                            DEVICE_SECONDS='0.2',
                            PEERS='20', IDLE_TIME='1', UPSTREAM_LIBFABRIC='', MPICH_OFI='')
+        missed = upstream(folder, stock)
     print(text)
     rows = lines_of(text)
     absent = {'8 B against UCX posix,cma', "arena, fi_mr_reg and fi_close against upstream's shm",
-              *(row for row in rows if row.startswith(('MPICH, link', 'tcp, ', 'registration ')) or ', link, one core' in row
+              *(row for row in rows if row.startswith(('MPICH, link', 'tcp, ', 'registration ')) and row not in RAW or ', link, one core' in row
                 or ', tcp, one core' in row or row.startswith('two pairs on two cores, tcp'))}
     if not shutil.which('mpicc.mpich'):
         absent.add('message rate 8 B against MPICH, UCX')
@@ -86,6 +112,7 @@ def bench(build):
     wrong = [row for row, cells in rows.items() if (cells[5] == '-') != (row in absent)]
     # Who may register how much differs from machine to machine.
     wrong = [row for row in wrong if not row.startswith('registration ')]
+    wrong += missed
     print(f'failed: {wrong}' if wrong or status not in (0, 1) else f'{len(rows)} lines')
     return 1 if wrong or status not in (0, 1) or len(rows) < 30 else 0
 
@@ -117,6 +144,13 @@ def table(build):
         'scale-shm': {'peers': 7, 'idle_one_ns': [10, 20, 30], 'idle_many_ns': [12.2, 24.4, 36.6],
                       'endpoint_bytes': {'private': 1024, 'shared': 3072},
                       'pair_bytes': {'private': 65536, 'shared': 1024}},
+        'raw': {'b': {'libfabric': None, 'build': 'socket, polled'},
+                'figures': [figure('latency', 8, 'us', [4, 4.4, 5], [4, 4, 4]),
+                            figure('bandwidth', 1 << 20, 'MB/s', [900, 960, 1100], [1000, 1000, 1000])]},
+        'upstream-cpu': comparison('2.7', figure('cpu', 65536, 'ms/GB', [400, 450, 500], [500, 600, 500])),
+        'upstream-tcp': comparison('2.7', figure('rate', 8, 'M/s', [4, 4, 4], [0.5, 0.4, 0.4])),
+        'upstream-calls': {'ways': [{'name': name, 'figures': [{'test': 'calls', 'size': 8, 'samples': calls}]}
+                                    for name, calls in (('weft', [3, 3.5, 4]), ('upstream', [5, 5, 5]))]},
         'mpi': {'ways': [{'name': name, 'figures': [{'test': 'latency', 'size': 8, 'samples': us}]}
                          for name, us in (('Open MPI, link', [1, 2, 3]), ('Open MPI, vader', [2, 3, 4]),
                                           ('MPICH, UCX', [1.5, 2.5, 3.5]))]},
@@ -160,6 +194,15 @@ def table(build):
         'registration 4 KiB, 4 KiB pages, ordinary user': ['45 ns', '1170 ns device', '26.0', '25 times', '',
                                                            'must'],
         'registration 4 KiB, 4 KiB pages, tuned host': ['-', '-', '-', '25 times', '', '-'],
+        'tcp, 8 B, polled, against raw sockets': ['4.4 us', '4 us socket, polled', '1.100', '1.1', '1.05', 'must'],
+        'tcp, stream 1 MiB against a raw socket': ['960 MB/s', '1000 MB/s socket, polled', '0.960', '0.95 times', '',
+                                                   'must'],
+        "tcp, processor time of a stream of 64 KiB against upstream's tcp": ['450 ms/GB', '600 ms/GB libfabric 2.7',
+                                                                             '0.800', '0.9', '', 'must'],
+        "tcp, message rate 8 B against upstream's tcp": ['4 M/s', '0.4 M/s libfabric 2.7', '10.000', '10 times', '',
+                                                         'must'],
+        "tcp, RMA write 8 B against upstream's tcp": ['-', '-', '-', '0.95', '0.8', '-'],
+        "tcp, system calls of 8 B against upstream's tcp": ['3.5 calls', '5 calls upstream', '0.700', '1', '', 'must'],
         'Open MPI, link, 8 B': ['2 us', '2.5 us MPICH, UCX', '0.800', '1', '0.7', 'must'],
         'MPI put 8 B against btl/ofi': ['0.5 us', '1 us Open MPI, btl/ofi, upstream', '0.500', '0.5', '', 'must'],
         'MPI rate of puts 256 KiB, mem': ['4 M/s', '1.2 M/s Open MPI, btl/ofi, libfabric', '3.333', '2 times', '',
