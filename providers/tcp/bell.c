@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Waking a thread that sleeps. The bell is the epoll descriptor that watches all sockets of the
- * domain: it needs no arming, and costs senders nothing. Work of poll that no socket reports is in
+ * domain: senders do nothing for it, and arming it is a system call only where it did not watch a
+ * lane that is polled (hot.c). Work of poll that no socket reports is in
  * lists of the wire, which are read when the wire is armed. Called by the engine on the thread
  * that holds the endpoint's domain.
  */
 #include "tcp_bell.h"
+#include "tcp_hot.h"
 #include "tcp_hub.h"
 #include "tcp_wire.h"
 
@@ -57,6 +59,8 @@ uint64_t tcp_arm(struct wire *out)
 	    !list_empty(&wire->ready) || !list_empty(&wire->arrived))
 		return 0;
 	ns = next_due(wire);
+	if (!tcp_hot_watch(wire) && ns > TCP_TURN_NS)
+		ns = TCP_TURN_NS;
 	wire->armed = ns != 0;
 	return ns;
 }

@@ -14,6 +14,7 @@
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
+#include "tcp_hot.h"
 #include "tcp_hub.h"
 #include "tcp_wire.h"
 
@@ -111,6 +112,7 @@ void tcp_conn_bury(struct tcp_conn *conn)
 		return;
 	conn->dead = true;
 	conn->conn.up = false;
+	tcp_hot_forget(conn);
 	if (conn->lost && !wire->hub->forked) {
 		tcp_lane_reset(&conn->control);
 		tcp_lane_reset(&conn->data);

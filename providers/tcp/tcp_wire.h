@@ -25,6 +25,7 @@
  *	control.c  the control lane when it is up
  *	data.c	   the data lane when it is up
  *	carry.c	   sendv() payload on the control lane
+ *	hot.c	   the control lane that is read without asking epoll
  *	flow.c	   payload that arrives after its header, on either lane
  *
  * All of it runs on the thread that holds the endpoint's domain.
@@ -337,6 +338,18 @@ struct tcp_hub {
 	uint8_t *in;
 };
 
+/* The control lane that is read without asking epoll: hot.c */
+struct tcp_hot {
+	/* NULL: there is none */
+	struct tcp_conn *conn;
+	/* Lane that epoll last reported, and that had something; NULL: its conn has ended */
+	const struct tcp_lane *last;
+	/* Polls since a read found something */
+	uint32_t vain;
+	/* Reads that found something, since epoll was last asked to watch the lane */
+	uint32_t hits;
+};
+
 struct tcp_wire {
 	struct wire wire;
 	/* Link in hub->wires */
@@ -356,6 +369,7 @@ struct tcp_wire {
 	bool dials;
 	/* Nonce of the endpoint */
 	uint8_t nonce[ADDR_NONCE_LEN];
+	struct tcp_hot hot;
 	/* Lanes with events */
 	struct list ready;
 	/* Guests for this wire */

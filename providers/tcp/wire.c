@@ -11,6 +11,7 @@
 #include "tcp_control.h"
 #include "tcp_data.h"
 #include "tcp_greet.h"
+#include "tcp_hot.h"
 #include "tcp_hub.h"
 #include "tcp_wire.h"
 
@@ -216,6 +217,8 @@ static void serve_timed(struct tcp_wire *wire)
 
 static int conn_event(struct tcp_conn *conn, struct tcp_lane *lane, uint32_t events)
 {
+	int moved;
+
 	if (conn->dead || lane->fd < 0)
 		return 0;
 	if (lane->state != TCP_LANE_UP)
@@ -228,7 +231,10 @@ static int conn_event(struct tcp_conn *conn, struct tcp_lane *lane, uint32_t eve
 	}
 	if (!(events & ~(uint32_t)EPOLLOUT))
 		return 0;
-	return lane == &conn->control ? tcp_control_read(conn) : tcp_data_read(conn);
+	moved = lane == &conn->control ? tcp_control_read(conn) : tcp_data_read(conn);
+	if (moved && !conn->dead)
+		tcp_hot_lane(conn, lane);
+	return moved;
 }
 
 /* Admits the guests of this endpoint. */
@@ -287,7 +293,8 @@ static int turn(struct tcp_wire *wire)
 	moved = serve_finished(wire);
 	if (!list_empty(&wire->dirty))
 		serve_dirty(wire);
-	tcp_hub_look(wire);
+	if (!tcp_hot_read(wire, &moved))
+		tcp_hub_look(wire);
 	if (unlikely(!list_empty(&wire->arrived)))
 		serve_arrived(wire);
 	if (!list_empty(&wire->ready))
