@@ -15,6 +15,8 @@
 #include "tcp_lane.h"
 #include "tcp_wire.h"
 
+#define CARRY_HALVES (48u << 10) /* bytes that are sent in two parts */
+
 /*
  * At most one such payload is sent before a control packet: a second one before the first is
  * answered takes the data lane, and so do all in a stream of them, where one answer says little
@@ -29,17 +31,34 @@ static bool worth_it(struct tcp_conn *conn, size_t len)
 	       tcp_control_room(conn) && conn->tail + tcp_frame_len(len) <= TCP_OUT_LEN;
 }
 
+/*
+ * Sends @len bytes of the pieces; in two parts from CARRY_HALVES on, so that a peer of the same host reads
+ * the first one while the kernel copies the second. Returns as sendmsg().
+ */
+static ssize_t send_parts(struct tcp_lane *lane, const struct iovec *iov, size_t cnt, size_t len)
+{
+	size_t part = len < CARRY_HALVES ? len : len / 2, at = 0, want;
+	struct iovec some[WIRE_IOV_MAX + 3];
+	struct msghdr msg = { .msg_iov = some };
+	ssize_t n;
+
+	do {
+		want = len - at > part + 1 ? part : len - at;
+		msg.msg_iovlen = iov_slice(iov, cnt, at, want, some);
+		n = tcp_lane_sendmsg(lane, &msg);
+		at += n > 0 ? (size_t)n : 0;
+	} while ((n < 0 && errno == EINTR) || ((size_t)n == want && at < len));
+	return at ? (ssize_t)at : n;
+}
+
 /* Writes the gathered packets and then the frame, which begins at iov[1]. */
 static void write_frame(struct tcp_conn *conn, struct iovec *iov, size_t cnt, size_t total)
 {
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = cnt };
 	size_t gathered = conn->tail - conn->head, took;
 	ssize_t n;
 
 	iov[0] = (struct iovec){ conn->out + conn->head, gathered };
-	do
-		n = tcp_lane_sendmsg(&conn->control, &msg);
-	while (n < 0 && errno == EINTR);
+	n = send_parts(&conn->control, iov, cnt, gathered + total);
 	conn->held = false;
 	if (n < 0 && !tcp_no_room(errno)) {
 		if (errno == EFAULT) /* the caller's memory is not mapped */
