@@ -206,6 +206,7 @@ static int begin_large(struct tcp_conn *conn, const struct packet *packet, const
 	size_t there = len - sizeof(*packet), payload;
 	int err = tcp_flow_begin(conn, &conn->flow, packet);
 
+	conn->in_large = true;
 	if (err || conn->dead)
 		return err == -FI_EAGAIN ? -FI_EINVAL : err; /* no packet waits on this lane */
 	payload = there < conn->flow.left ? there : conn->flow.left;
@@ -327,7 +328,7 @@ static int in_take(struct tcp_conn *conn, uint8_t *room, size_t len)
 
 int tcp_control_read(struct tcp_conn *conn)
 {
-	size_t asked, len = TCP_IN_FIRST;
+	size_t asked, len = conn->in_large ? TCP_IN_LARGE : TCP_IN_FIRST;
 	int moved = 0, round, cnt;
 	uint8_t *room;
 	ssize_t n;
@@ -352,6 +353,8 @@ int tcp_control_read(struct tcp_conn *conn)
 			break;
 		}
 		moved += cnt;
+		if (!conn->flow.left && (size_t)n == TCP_IN_LARGE)
+			conn->in_large = false;
 		if (conn->dead || conn->control.state != TCP_LANE_UP || (size_t)n < asked)
 			break;
 	}

@@ -53,6 +53,11 @@
  * TCP_IN_LEN.
  */
 #define TCP_IN_FIRST ((16u << 10) + 256u)
+/*
+ * Bytes of the first read where the last packet that took another read was large: the rest of a payload goes
+ * straight into its place.
+ */
+#define TCP_IN_LARGE 1024u
 #define TCP_IN_HEAD      \
 	(TCP_CLAIM_MAX + \
 	 CACHE_LINE)	 /* room in front of what is read, for the first part of a packet */
@@ -266,6 +271,8 @@ struct tcp_conn {
 	 * large packet, its payload and the padding behind that.
 	 */
 	struct tcp_flow flow;
+	/* A large packet is expected: the first read is of TCP_IN_LARGE bytes */
+	bool in_large;
 	/* Bytes of padding that have not arrived */
 	uint32_t padding;
 	uint32_t part_len;
