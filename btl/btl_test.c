@@ -63,7 +63,7 @@ static int serve(void)
 	struct weft_btl *own = open_btl();
 	char byte;
 
-	alarm(120);
+	alarm(600);
 	close(go[1]);
 	if (!own || memory == MAP_FAILED)
 		return 1;

@@ -130,7 +130,7 @@ static void echo(void)
 {
 	struct side own;
 
-	alarm(120);
+	alarm(600);
 	open_side(&own, 1);
 	if (weft_btl_listen(own.btl, ECHO, keep, NULL) ||
 	    weft_btl_listen(own.btl, END, end, NULL))

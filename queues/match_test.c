@@ -7,6 +7,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <time.h>
 #include "match.h"
 #include <cmocka.h>
 
@@ -540,9 +541,17 @@ struct drain {
 
 /*
  * A walk of 100,000 messages per receive takes over ten seconds in all; what is bounded here
- * takes some hundredths.
+ * takes some hundredths. That is the thread's own time, whatever else the machine does.
  */
-#define BOUND_NS 3000000000u
+#define BOUND_NS 5000000000u
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static void many_stored_messages_are_drained_in_linear_time(void **state)
 {
@@ -562,7 +571,7 @@ static void many_stored_messages_are_drained_in_linear_time(void **state)
 	assert_non_null(msgs);
 	for (size_t d = 0; d < sizeof(drains) / sizeof(drains[0]); d++) {
 		uint64_t source = drains[d].directed ? 42 : MATCH_ANY_SOURCE;
-		uint64_t began = platform_now_ns(), took;
+		uint64_t began = cpu_ns(), took;
 
 		for (uint32_t i = 0; i < MANY; i++)
 			store(m, &msgs[i], 42, drains[d].same_tag ? 1 : tag_of(i));
@@ -574,7 +583,7 @@ static void many_stored_messages_are_drained_in_linear_time(void **state)
 					 &msgs[at]);
 			match_take(m, &msgs[at]);
 		}
-		took = platform_now_ns() - began;
+		took = cpu_ns() - began;
 		printf("%d messages, %s: %u ns each\n", MANY, drains[d].name,
 		       (unsigned int)(took / MANY));
 		assert_true(took < BOUND_NS);
@@ -588,7 +597,7 @@ static void the_message_that_matters_is_found_behind_many_others(void **state)
 	struct match *m = *state;
 	struct match_recv r;
 	struct match_msg late;
-	uint64_t began = platform_now_ns();
+	uint64_t began = cpu_ns();
 
 	assert_non_null(msgs);
 	for (uint32_t i = 0; i < MANY; i++) {
@@ -601,7 +610,7 @@ static void the_message_that_matters_is_found_behind_many_others(void **state)
 	post(m, &r, 43, 0, 0);
 	assert_null(arrive(m, 42, 0));
 	assert_ptr_equal(arrive(m, 43, 0), &r);
-	assert_true(platform_now_ns() - began < BOUND_NS);
+	assert_true(cpu_ns() - began < BOUND_NS);
 	free(msgs);
 }
 
@@ -613,7 +622,7 @@ static void many_posted_receives_are_matched_in_linear_time(void **state)
 
 	assert_non_null(recvs);
 	for (int backwards = 0; backwards < 2; backwards++) {
-		began = platform_now_ns();
+		began = cpu_ns();
 		for (uint32_t i = 0; i < MANY; i++)
 			post(m, &recvs[i], 42, tag_of(i), 3ull << 60);
 		for (uint32_t i = 0; i < MANY; i++) {
@@ -621,7 +630,7 @@ static void many_posted_receives_are_matched_in_linear_time(void **state)
 
 			assert_ptr_equal(arrive(m, 42, at), &recvs[at]);
 		}
-		took = platform_now_ns() - began;
+		took = cpu_ns() - began;
 		printf("%d receives, %s: %u ns each\n", MANY,
 		       backwards ? "backwards" : "in order", (unsigned int)(took / MANY));
 		assert_true(took < BOUND_NS);

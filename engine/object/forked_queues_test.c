@@ -66,7 +66,7 @@ static void open_world(enum fi_threading threading)
 /* Returns 0 if all of it closes. */
 static int closes(void)
 {
-	alarm(60);
+	alarm(600);
 	if (fi_close(&w.cq->fid) || fi_close(&w.set->fid))
 		return 1;
 	if (fi_close(&w.domain->fid))
@@ -267,7 +267,7 @@ static int is_told(void)
 			       &second.cq->fid,	 &second.poll->fid, &second.srx->fid,
 			       &second.stx->fid, &w.domain->fid,    &w.cq->fid };
 
-	alarm(60);
+	alarm(600);
 	for (uint32_t i = 0; i < sizeof(fids) / sizeof(fids[0]); i++)
 		if (fi_close(fids[i]) != -FI_EOPBADSTATE)
 			return 1 + (int)i;

@@ -129,14 +129,14 @@ static int closes(void)
 {
 	int ret;
 
-	alarm(60);
+	alarm(600);
 	ret = fi_close(&domain->fid);
 	return ret && ret != -FI_EBUSY ? 1 : 0;
 }
 
 static int is_told(void)
 {
-	alarm(60);
+	alarm(600);
 	if (fi_close(&domain->fid) != -FI_EOPBADSTATE || use_a_region() != -FI_EOPBADSTATE)
 		return 1;
 	return 0;
@@ -270,7 +270,7 @@ static void ignore(struct platform_hold *hold, bool child)
 
 static int registers_and_closes(void)
 {
-	alarm(60);
+	alarm(600);
 	return use_a_region() ? 1 : fi_close(&domain->fid) ? 2 : 0;
 }
 
@@ -322,7 +322,7 @@ static void *close_region(void *arg)
 
 static int closes_the_region_too(void)
 {
-	alarm(60);
+	alarm(600);
 	use_region(0);
 	return fi_close(&region->fid) ? 1 : fi_close(&domain->fid) ? 2 : 0;
 }

@@ -112,7 +112,7 @@ static int read_and_fork(struct shown *shown)
 	void *fault, *faults = NULL;
 	int bad = 0;
 
-	alarm(60);
+	alarm(600);
 	arena_peers_watch();
 	if (arena_reader_open(&reader, &shown->id))
 		return 10;

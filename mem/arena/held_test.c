@@ -106,7 +106,7 @@ static void child_starts(struct child *child, int (*body)(char *), char *addr)
 	child->pid = fork();
 	assert_true(child->pid >= 0);
 	if (!child->pid) {
-		alarm(60);
+		alarm(600);
 		close(child->go[1]);
 		_exit(read(child->go[0], &byte, 1) == 1 ? body(addr) : 99);
 	}

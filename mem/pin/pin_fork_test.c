@@ -66,7 +66,7 @@ static int leaves_the_device_alone(struct mem_pin_ref *grain, struct mem_pin_ref
 	uint64_t made = device.made;
 	struct mem_pin_ref ref;
 
-	alarm(60);
+	alarm(600);
 	/* a grain that the parent has registered, one that it has not, and other memory */
 	if (get(at(0), &ref) != -FI_EOPBADSTATE ||
 	    get(at(4 * GRAIN), &ref) != -FI_EOPBADSTATE || get(other, &ref) != -FI_EOPBADSTATE ||

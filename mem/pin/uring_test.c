@@ -147,7 +147,7 @@ static int has_what_was(const unsigned char *addr, int go)
 {
 	char byte;
 
-	alarm(60);
+	alarm(600);
 	if (read(go, &byte, 1) != 1)
 		return 1;
 	for (size_t i = 0; i < 3 * MIB; i++)

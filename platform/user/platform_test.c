@@ -271,7 +271,7 @@ static void a_forked_child_has_no_thread_and_no_lock_held(void **state)
 		wait_rounds(&w, (uint64_t)i + 1);
 		pid = fork();
 		if (!pid) {
-			alarm(20);
+			alarm(600);
 			platform_lock(&w.lock);
 			platform_unlock(&w.lock);
 			platform_thread_wake(&w.thread);
@@ -313,7 +313,7 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*mai
 	sigemptyset(&deadline);
 	sigaddset(&deadline, SIGALRM);
 	pthread_sigmask(SIG_UNBLOCK, &deadline, NULL);
-	alarm(20);
+	alarm(600);
 	pid = fork();
 	if (!pid)
 		_exit(platform_thread_runs(t) || pthread_mutex_trylock(&t->round_lock));
@@ -564,7 +564,7 @@ static void holds_are_taken_by_rank_and_the_innermost_after_all_rounds(void **st
 	platform_hold_watch(&held.inner);
 	platform_hold_watch(&held.outer);
 	assert_int_equal(platform_thread_start(&thread, &work), 0);
-	alarm(60);
+	alarm(600);
 	pid = fork();
 	if (!pid)
 		_exit(strcmp(held.order, "omi") != 0);

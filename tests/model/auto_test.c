@@ -340,7 +340,7 @@ static void a_forked_child_is_not_stuck(void **state)
 		END_UNTIL(!fi_tsend(a.ep, large[0], 8, NULL, to, 7, &contexts[0]), );
 		pid = fork();
 		if (!pid) {
-			alarm(20);
+			alarm(600);
 			fi_close(&a.ep->fid);
 			fi_close(&a.cq->fid);
 			fi_close(&a.av->fid);
@@ -426,7 +426,7 @@ static void a_forked_child_that_sleeps_is_woken(void **state)
 	for (int i = 0; i < 2; i++) {
 		pid = fork();
 		if (!pid) {
-			alarm(60);
+			alarm(600);
 			MUST(!fi_close(&e.ep->fid)); /* it is the parent's */
 			sleep_on(&e, i ? before : queue_to_sleep_on(&e));
 			_exit(0);

@@ -310,7 +310,7 @@ static void die(int from, int to)
 	struct end e;
 	fi_addr_t addr;
 
-	alarm(60);
+	alarm(600);
 	end_open(&e, &attr);
 	MUST(!fi_getname(&e.ep->fid, name, &len));
 	MUST(write(to, name, sizeof(name)) == sizeof(name));

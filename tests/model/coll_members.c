@@ -217,7 +217,7 @@ void members_run(int cnt, role r, bool threads)
 		if (pids[i])
 			continue;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		alarm(100);
+		alarm(600);
 		if (threads) {
 			run_threads(shared, cnt, r);
 		} else {

@@ -381,6 +381,6 @@ int main(void)
 		TEST(reader_answers_a_probe),
 	};
 
-	alarm(60);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,6 +206,6 @@ int main(void)
 		TEST(comings_and_goings_keep_the_order_of_hot_and_cold),
 	};
 
-	alarm(60);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

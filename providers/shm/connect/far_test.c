@@ -185,7 +185,7 @@ static int leave_a_copy(struct mock *m)
 	if (!fork()) {
 		prctl(PR_SET_PDEATHSIG, 0);
 		atomic_store(&board->step, 2);
-		alarm(20);
+		alarm(600);
 		mock_step_wait(3);
 		_exit(0);
 	}
@@ -337,6 +337,6 @@ int main(void)
 		TEST(container_that_dies_is_missed_and_tidied_up_after),
 	};
 
-	alarm(120);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -544,7 +544,7 @@ static void copy_is_found_by_a_number_of_its_own(void **state)
 		struct weft_addr parent = a.addr;
 		struct wire_conn *conn;
 
-		alarm(30);
+		alarm(600);
 		mock_close(&a);
 		mock_close(&b);
 		mock_open(&a);
@@ -620,6 +620,6 @@ int main(void)
 		TEST(another_user_is_refused_either_way),
 	};
 
-	alarm(120);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,6 +299,6 @@ int main(void)
 		TEST(somebody_always_looks),
 	};
 
-	alarm(120);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,6 +257,6 @@ int main(void)
 				       prepare),
 	};
 
-	alarm(120);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static int child_main(int (*begin)(void), int (*body)(struct mock *m))
 	int err;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(60);
+	alarm(600);
 	err = begin ? begin() : 0;
 	if (err) {
 		atomic_store(&board->unable, err);

@@ -432,6 +432,6 @@ int main(void)
 		TEST(scribbled_arena_does_no_harm),
 	};
 
-	alarm(60);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

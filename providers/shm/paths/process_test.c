@@ -403,7 +403,7 @@ static void fork_finds_the_table_of_processes_whole(void **state)
 
 		assert_true(pid >= 0);
 		if (!pid) {
-			alarm(10);
+			alarm(600);
 			_exit(pshm_process_get((uint32_t)getppid(), &process));
 		}
 		ended = waitpid(pid, &status, 0);
@@ -431,7 +431,7 @@ static void copy_made_by_fork_can_do_no_harm(void **state)
 	copy = fork();
 	assert_true(copy >= 0);
 	if (!copy) {
-		alarm(30);
+		alarm(600);
 		conn = us.conn;
 		if (mock_put(conn, 1, 8) || mock_put(conn, 1, 800) ||
 		    pshm_wire_ops.check(conn) != -FI_EOPBADSTATE)
@@ -513,6 +513,6 @@ int main(void)
 		TEST(another_user_is_unreachable_either_way),
 	};
 
-	alarm(60);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,6 +310,6 @@ int main(void)
 		cmocka_unit_test(addresses_are_checked_before_they_are_believed),
 	};
 
-	alarm(60);
+	alarm(600);
 	return cmocka_run_group_tests(tests, setup, NULL);
 }

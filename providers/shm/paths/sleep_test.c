@@ -250,7 +250,7 @@ static int other_process(int channel)
 	uint32_t slept = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(120);
+	alarm(600);
 	mock_open(&m);
 	if (write(channel, &m.addr, sizeof(m.addr)) != sizeof(m.addr))
 		return 4;
@@ -315,6 +315,6 @@ int main(void)
 		TEST_UNSURE(no_wake_up_is_lost_between_two_processes),
 	};
 
-	alarm(120);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -732,6 +732,6 @@ int main(void)
 		TEST(connections_cost_no_descriptor_each),
 	};
 
-	alarm(60);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -613,6 +613,6 @@ int main(void)
 		TEST(scribbled_slots_do_no_harm),
 	};
 
-	alarm(120);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

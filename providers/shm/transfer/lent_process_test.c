@@ -353,6 +353,6 @@ int main(void)
 		TEST(reader_that_is_stopped_reports_no_byte_that_came_later),
 	};
 
-	alarm(100);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

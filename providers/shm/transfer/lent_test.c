@@ -451,7 +451,7 @@ static void fork_leaves_what_is_lent_to_the_parent(void **state)
 	copy = fork();
 	assert_true(copy >= 0);
 	if (!copy) {
-		alarm(30);
+		alarm(600);
 		mock_poll(&a, &b);
 		mock_close(&a);
 		mock_close(&b);
@@ -671,6 +671,6 @@ int main(void)
 		TEST(refused_directory_leaves_reads_to_the_kernel),
 	};
 
-	alarm(60);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,6 @@ int main(void)
 		TEST(regions_and_keys_are_told_until_their_domain_closes),
 	};
 
-	alarm(60);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,7 +261,7 @@ static void receiver_that_forks_goes_on(void **state)
 	copy = fork();
 	assert_true(copy >= 0);
 	if (!copy) {
-		alarm(30);
+		alarm(600);
 		us.wire->ops->poll(us.wire);
 		mock_close(&us);
 		_exit(0);
@@ -364,6 +364,6 @@ int main(void)
 		TEST(receiver_that_is_killed_harms_nobody),
 	};
 
-	alarm(120);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
