@@ -152,6 +152,8 @@ struct coll_step {
 	struct coll_op *op;
 	uint32_t rank;
 	bool recv;
+	/* Of a cancelled join, with a member that was not reached yet; @owed: its answer is due */
+	bool late, owed;
 	uint64_t tag;
 	void *buf;
 	size_t len;
@@ -175,6 +177,12 @@ struct coll_op {
 	bool running;
 	/* After an error: no message is begun any more */
 	bool stopped;
+	/* A join that was cancelled: its end is reported, and it still answers other members */
+	bool reported;
+	/* Its steps with members that may turn up later, COLL_STEPS_MAX or NULL; owned */
+	struct coll_step *late;
+	/* Used of them, and not ended of these */
+	uint32_t late_used, late_cnt;
 	/* First error */
 	int error;
 	void *context;
@@ -316,6 +324,12 @@ void coll_peer_lost(struct engine_peer *peer, bool died);
 int engine_join_setup(struct coll_op *op);
 /* engine_join_received - a receive of a join has ended */
 void engine_join_received(const struct coll_step *step, int status);
+/* engine_join_forgo - a join was cancelled: go on without members that were never reached */
+void engine_join_forgo(struct coll_op *op);
+/* engine_join_late - a step with such a member has ended */
+void engine_join_late(struct coll_step *step, int status);
+/* engine_join_answer - refuse those that have turned up. Returns false when there was no room */
+bool engine_join_answer(struct coll_op *op);
 /* engine_join_failed - a join has ended with an error */
 void engine_join_failed(struct coll_op *op);
 /* engine_join_begins - returns true for the tag of BEGIN, which only brings up a conn */

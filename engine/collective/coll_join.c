@@ -19,10 +19,14 @@
  * doubt because their parent died or the program cancelled. A member in doubt fails to join, and
  * breaks the group for the others: having the ids, it can send the notices.
  *
+ * A member that was never reached is waited for until the program cancels. That is reported at once,
+ * and the join goes on without it, to answer the others; and it, should it turn up.
+ *
  * coll_run.c runs the rounds, with the domain held.
  */
 #include <rdma/fi_errno.h>
 #include "coll.h"
+#include "recv.h"
 
 enum join_tag {
 	JOIN_BEGIN,
@@ -179,6 +183,111 @@ void engine_join_failed(struct coll_op *op)
 		return;
 	join_ids(op);
 	engine_group_break(op->group, 0, op->error);
+}
+
+/* Gives the step room of its own: those of the next round take its place. NULL without memory. */
+static struct coll_step *join_late_step(struct coll_op *op, const struct coll_step *step)
+{
+	struct coll_step *late;
+
+	if (!op->late)
+		op->late = platform_alloc(COLL_STEPS_MAX * sizeof(*op->late));
+	if (!op->late || op->late_used == COLL_STEPS_MAX)
+		return NULL;
+	late = &op->late[op->late_used++];
+	*late = *step;
+	late->late = true;
+	op->late_cnt++;
+	op->pending--;
+	return late;
+}
+
+/* A child that may turn up later is refused then; the join goes on as if it had refused. */
+static void join_defer(struct coll_op *op, struct engine_peer *peer, uint32_t rank)
+{
+	struct coll_step *late;
+	struct engine_rx *rx = NULL;
+	struct engine_tx *tx;
+
+	while ((rx = engine_rxq_next(&op->group->coll->rx.own, rx))) {
+		const struct coll_step *step = rx->context;
+
+		if (step->op != op || step->rank != rank || step->late)
+			continue;
+		late = join_late_step(op, step);
+		if (!late)
+			return;
+		rx->context = late;
+		op->state |= rank - op->group->rank;
+	}
+	list_for_each_entry(tx, &peer->queued, link) {
+		const struct coll_step *step = tx->context;
+
+		if (!(tx->flags & PACKET_GROUP) || !step || step->op != op || step->late)
+			continue;
+		late = join_late_step(op, step);
+		if (late)
+			tx->context = late;
+	}
+}
+
+/* An UP with ids has not left: takes it back, so that the parent gets one without ids. */
+static void join_take_back(struct coll_op *op, uint32_t parent)
+{
+	struct engine_coll *coll = op->group->coll;
+	struct engine_rx *rx, *after;
+
+	coll_unsent(op, parent, true);
+	for (rx = engine_rxq_next(&coll->rx.own, NULL); rx; rx = after) {
+		after = engine_rxq_next(&coll->rx.own, rx);
+		if (((struct coll_step *)rx->context)->op != op ||
+		    ((struct coll_step *)rx->context)->rank != parent)
+			continue;
+		match_unpost(coll->rx.own.tagged, &rx->match);
+		engine_rx_put(coll->ep->domain, rx);
+		op->pending--;
+	}
+	op->phase = 1;
+}
+
+void engine_join_forgo(struct coll_op *op)
+{
+	uint32_t me = op->group->rank, parent = me & (me - 1);
+	struct engine_peer *peer;
+
+	for (uint32_t m = coll_reach(op, me) / 2; m && op->phase == 1; m /= 2) {
+		peer = m < op->group->cnt - me ? coll_peer(op->group, me + m) : NULL;
+		if (peer && !peer->up_cnt)
+			join_defer(op, peer, me + m);
+	}
+	if (op->phase == 2 && me && op->step_cnt == 2 && op->started == 2 &&
+	    coll_unsent(op, parent, false))
+		join_take_back(op, parent);
+}
+
+void engine_join_late(struct coll_step *step, int status)
+{
+	if (step->recv && !status)
+		step->owed = true; /* whoever sends ids waits for the answer */
+	else
+		step->op->late_cnt--;
+}
+
+bool engine_join_answer(struct coll_op *op)
+{
+	for (uint32_t i = 0; i < op->late_used; i++) {
+		struct coll_step *step = &op->late[i];
+		struct engine_msg msg = { .tag = join_tag(op, JOIN_DOWN, op->group->rank,
+							  step->rank) };
+
+		if (!step->owed)
+			continue;
+		if (coll_send_to(op->group, step->rank, &msg) == -FI_EAGAIN)
+			return false;
+		step->owed = false;
+		op->late_cnt--;
+	}
+	return true;
 }
 
 int engine_join_setup(struct coll_op *op)

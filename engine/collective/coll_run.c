@@ -24,6 +24,7 @@ struct coll_op *coll_op_new(void *context)
 void coll_op_free(struct coll_op *op)
 {
 	eq_event_free(op->event);
+	platform_free(op->late);
 	platform_free(op->memory);
 	platform_free(op);
 }
@@ -52,6 +53,11 @@ static void coll_step_end(struct coll_step *step, int status)
 {
 	struct coll_op *op = step->op;
 
+	if (step->late) {
+		engine_join_late(step, status);
+		coll_ready(op);
+		return;
+	}
 	op->pending--;
 	if (op->join && step->recv)
 		engine_join_received(step, status);
@@ -240,6 +246,17 @@ static void coll_report(const struct coll_op *op)
 	}
 }
 
+static void coll_tell(struct coll_op *op)
+{
+	if (op->reported)
+		return;
+	op->reported = true;
+	if (op->report)
+		op->report(op);
+	else
+		coll_report(op);
+}
+
 static void coll_end(struct coll_op *op)
 {
 	struct engine_group *group = op->group;
@@ -248,10 +265,7 @@ static void coll_end(struct coll_op *op)
 		op->finish(op);
 	if (op->error && op->join)
 		engine_join_failed(op);
-	if (op->report)
-		op->report(op);
-	else
-		coll_report(op);
+	coll_tell(op);
 	list_remove(&op->link);
 	list_remove(&op->ready);
 	coll_op_free(op);
@@ -272,15 +286,20 @@ static void coll_stop(struct coll_op *op)
  */
 static bool coll_op_run(struct coll_op *op)
 {
-	bool room = true, over = false;
+	bool room = true, over = false, answered;
 
 	op->running = true;
+	answered = !op->late_cnt || engine_join_answer(op);
 	while (!over) {
 		if (op->error && !op->stopped && !op->join)
 			coll_stop(op);
 		room = coll_round_start(op);
 		if (op->error && !op->stopped && !op->join)
 			continue;
+		if (op->error == -FI_ECANCELED && op->join) {
+			engine_join_forgo(op);
+			coll_tell(op);
+		}
 		if (!room || op->pending)
 			break;
 		over = op->stopped || op->phase == COLL_PHASES_MAX || !op->phases[op->phase];
@@ -295,9 +314,9 @@ static bool coll_op_run(struct coll_op *op)
 		}
 	}
 	op->running = false;
-	if (over)
+	if (over && !op->late_cnt)
 		coll_end(op);
-	return room;
+	return room && answered;
 }
 
 bool coll_run(struct engine_task *task)

@@ -193,6 +193,53 @@ static void died_while_joining(struct member *m)
 	_exit(0);
 }
 
+/*
+ * A member is never there: the others wait for it, unless its address tells that there is none,
+ * until the one that needs it cancels. That is reported to the program at once, and to the others
+ * by the answers that they get; so it is at the first member, which cancels before.
+ */
+static void never_there(struct member *m)
+{
+	int last = m->cnt - 1, parent = last & (last - 1);
+	struct fi_cq_tagged_entry entry;
+	struct fid_mc *mc;
+	int err;
+
+	if (m->rank == last) {
+		CHECK(m, !fi_close(&m->ep->fid));
+		m->ep = NULL;
+		member_meet(m);
+		atomic_fetch_add(&m->shared->dead, 1);
+		_exit(0);
+	}
+	member_meet(m);
+	mc = member_join_begin(m, everyone, m->cnt, m);
+	for (int i = 0; i < 200; i++) {
+		CHECK(m, fi_cq_read(m->cq, &entry, 1) == -FI_EAGAIN);
+		sched_yield();
+	}
+	if (!m->rank)
+		fi_cancel(&m->ep->fid, m);
+	if (!m->rank && parent)
+		CHECK(m, member_joined(m, mc, m) != 0);
+	member_meet(m);
+	if (m->rank == parent)
+		fi_cancel(&m->ep->fid, m);
+	if (m->rank || !parent) {
+		err = member_joined(m, mc, m);
+		CHECK(m, err != 0);
+	}
+	member_meet(m);
+	CHECK(m, !fi_close(&mc->fid));
+	/* The others can go on. */
+	mc = member_join(m, everyone, last);
+	CHECK(m, !fi_barrier(m->ep, fi_mc_addr(mc), m));
+	CHECK(m, member_next(m) == m);
+	member_meet(m);
+	CHECK(m, !fi_close(&mc->fid));
+	_exit(0);
+}
+
 static void refused(struct member *m)
 {
 	struct fi_av_set_attr attr = { .start_addr = 0,
@@ -277,6 +324,13 @@ static void who_dies_while_joining_does_not_let_others_hang(void **state)
 	members_run(6, died_while_joining, false);
 }
 
+static void who_is_never_there_is_waited_for_until_it_is_cancelled(void **state)
+{
+	members_run(2, never_there, false);
+	members_run(4, never_there, false);
+	members_run(6, never_there, false);
+}
+
 static void wrong_use_is_refused(void **state)
 {
 	members_run(3, refused, true);
@@ -286,6 +340,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_dies_while_joining_does_not_let_others_hang),
+		cmocka_unit_test(who_is_never_there_is_waited_for_until_it_is_cancelled),
 		cmocka_unit_test(wrong_use_is_refused),
 		cmocka_unit_test(a_late_member_is_waited_for),
 		cmocka_unit_test(a_cancelled_collective_ends_everywhere),
