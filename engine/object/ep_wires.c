@@ -77,7 +77,7 @@ static int engine_wires_fail(struct engine_ep *ep, bool any, int lack)
 	int err = lack ? lack : failed ? failed->err : -FI_ENODEV;
 
 	FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
-		any ? "not at the requested address" : "no way to reach anyone",
+		any ? "not as requested" : "no way to reach anyone",
 		failed ? failed->why : "no wire is built in");
 	engine_wires_close(ep);
 	return err;
@@ -105,8 +105,8 @@ static int engine_wires_make(struct engine_ep *ep)
 				  .by_nonce = ep->family->by_nonce || ep->accepts,
 				  .dials = engine_wires_dial(ep) };
 	const struct wire_provider *wp;
+	bool any = false, refused = false;
 	int lack = 0, err;
-	bool any = false;
 
 	ep->address = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_NONCE };
 	if (platform_random(ep->address.nonce, sizeof(ep->address.nonce)))
@@ -118,10 +118,11 @@ static int engine_wires_make(struct engine_ep *ep)
 		attr.share = engine_mrs_share(ep->domain, wp->ops);
 		err = engine_wire_add(ep, wp->ops, &attr);
 		any |= !err;
+		refused |= err == -FI_EACCES && !wp->ops->shares_memory;
 		if (err == -FI_EMFILE || err == -FI_ENOMEM)
 			lack = err;
 	}
-	if (!any || !engine_wires_placed(ep))
+	if (!any || refused || !engine_wires_placed(ep))
 		return engine_wires_fail(ep, any, lack);
 	attr.share = NULL;
 	if (engine_wire_add(ep, &loop_wire_ops, &attr)) {

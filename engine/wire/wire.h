@@ -232,7 +232,8 @@ struct wire_ops {
 	 * @wire:    out: the wire, owned by the caller until close()
 	 * @why:     out: on failure, one sentence that gives the reason
 	 * @why_len: room in @why, bytes
-	 * Returns 0 or -FI_E*.
+	 * Returns 0 or -FI_E*. -FI_EACCES: what shall keep strangers out is not to be had, so that
+	 * the endpoint is not opened over other wires either.
 	 */
 	int (*open)(struct engine_ep *ep, const struct wire_attr *attr, struct weft_addr *addr,
 		    struct wire **wire, char *why, size_t why_len);

@@ -20,6 +20,7 @@
 #include "tcp_hub.h"
 #include "tcp_lane.h"
 #include "tcp_options.h"
+#include "tcp_prove.h"
 #include "tcp_wire.h"
 
 #define ACCEPT_MAX 16	       /* connections accepted in one poll */
@@ -35,6 +36,17 @@ void tcp_guest_drop(struct tcp_guest *guest)
 	guest->port->guest_cnt--;
 }
 
+/* Sends an answer in one piece, for which a lane without output has room. Returns true if it is sent. */
+static bool say_answer(struct tcp_lane *lane, const struct tcp_answer *answer)
+{
+	uint8_t seal[TCP_KEY_LEN];
+	struct iovec iov[2] = { { seal, tcp_prove_seal(lane, answer, seal) },
+				{ (void *)(uintptr_t)answer, sizeof(*answer) } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	return tcp_lane_sendmsg(lane, &msg) == (ssize_t)(iov[0].iov_len + iov[1].iov_len);
+}
+
 static void send_refusal(struct tcp_lane *lane, int err, const struct hello_data *data)
 {
 	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC,
@@ -43,8 +55,8 @@ static void send_refusal(struct tcp_lane *lane, int err, const struct hello_data
 
 	if (data)
 		answer.hello.data = *data;
-	if (tcp_lane_send(lane, &answer, sizeof(answer), 0) > 0)
-		shutdown(lane->fd, SHUT_WR);
+	if (say_answer(lane, &answer))
+		tcp_lane_shut(lane);
 }
 
 static void refuse(struct tcp_guest *guest, int err)
@@ -73,8 +85,11 @@ void tcp_conn_accept(struct wire_conn *out, const struct hello *hello)
 				     .version = TCP_VERSION,
 				     .cookie = conn->cookie,
 				     .hello = *hello };
+	uint8_t seal[TCP_KEY_LEN];
 
+	tcp_control_raw(conn, seal, tcp_prove_seal(&conn->control, &answer, seal));
 	tcp_control_raw(conn, &answer, sizeof(answer));
+	tcp_prove_end(&conn->control);
 	list_remove(&conn->link);
 	list_add_tail(&tcp_wire_of(conn)->conns, &conn->link);
 	conn->accepted = true;
@@ -154,10 +169,11 @@ static void admit_data(struct tcp_wire *wire, struct tcp_guest *guest)
 	tcp_watch_move(wire->hub, &guest->lane, &conn->data);
 	tcp_guest_drop(guest);
 	tcp_data_up(conn);
-	if (tcp_lane_send(&conn->data, &answer, sizeof(answer), 0) != sizeof(answer)) {
+	if (!say_answer(&conn->data, &answer)) {
 		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
 		return;
 	}
+	tcp_prove_end(&conn->data);
 	tcp_data_flush(conn);
 }
 
@@ -210,11 +226,34 @@ static void guest_arrive(struct tcp_guest *guest)
 	tcp_wake(host); /* no socket reports the guest any more */
 }
 
+/*
+ * What comes before the preamble, where a secret is to be proved. Returns true when the preamble may
+ * be read; the guest may be gone otherwise.
+ */
+static bool guest_proved(struct tcp_guest *guest)
+{
+	struct tcp_hub *hub = guest->port->hub;
+	uint32_t len;
+	int ret;
+
+	if (!guest->lane.proof)
+		return true;
+	ret = tcp_prove_accepting(hub, &guest->lane, &guest->preamble, &len);
+	if (ret == -FI_ENOPROTOOPT)
+		tcp_log_foreign(hub, "the peer that connects from", guest->lane.fd);
+	if (ret < 0)
+		tcp_guest_drop(guest);
+	else if (len)
+		guest->len = len;
+	return ret > 0;
+}
+
 void tcp_guest_event(struct tcp_guest *guest)
 {
+	struct tcp_hub *hub = guest->port->hub;
 	int whole, err = 0;
 
-	if (guest->arrived || guest->lane.fd < 0)
+	if (guest->arrived || guest->lane.fd < 0 || !guest_proved(guest))
 		return;
 	whole = tcp_greet_fill(&guest->lane, &guest->preamble, sizeof(guest->preamble),
 			       &guest->len);
@@ -222,10 +261,16 @@ void tcp_guest_event(struct tcp_guest *guest)
 		tcp_guest_drop(guest);
 		return;
 	}
-	if (guest->len >= offsetof(struct tcp_preamble, cookie))
+	if (guest->len >= offsetof(struct tcp_preamble, cookie)) {
+		if (!hub->secret &&
+		    tcp_prove_stranger(hub, &guest->lane, &guest->preamble, NULL)) {
+			tcp_guest_drop(guest);
+			return;
+		}
 		err = preamble_check(&guest->preamble, guest->len);
+	}
 	if (err) {
-		tcp_log_foreign(guest->port->hub, "the peer that connects from", guest->lane.fd);
+		tcp_log_foreign(hub, "the peer that connects from", guest->lane.fd);
 		refuse(guest, err);
 	} else if (whole) {
 		guest_arrive(guest);
@@ -290,7 +335,9 @@ static bool guest_create(struct tcp_port *port, int fd, uint64_t now)
 	guest->lane.kind = TCP_LANE_GUEST;
 	list_init(&guest->lane.ready);
 	guest->since_ns = now;
-	if (tcp_watch(port->hub, &guest->lane, EPOLLIN)) {
+	if (tcp_prove_expect(port->hub, &guest->lane) ||
+	    tcp_watch(port->hub, &guest->lane, EPOLLIN)) {
+		tcp_prove_end(&guest->lane);
 		free(guest);
 		return false;
 	}

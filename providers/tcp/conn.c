@@ -16,6 +16,8 @@
 #include "tcp_control.h"
 #include "tcp_hot.h"
 #include "tcp_hub.h"
+#include "tcp_lane.h"
+#include "tcp_prove.h"
 #include "tcp_wire.h"
 
 #define CHECK_NS       250000000u /* time between looks at the kernel's state of a connection */
@@ -98,6 +100,8 @@ void tcp_drop(struct wire_conn *out)
 {
 	struct tcp_conn *conn = tcp_conn_from(out);
 
+	tcp_prove_end(&conn->control);
+	tcp_lane_insecure(&conn->control);
 	if (conn->control.fd >= 0)
 		close(conn->control.fd);
 	free(conn->out);
@@ -199,10 +203,9 @@ bool tcp_conn_drained(struct tcp_conn *conn)
 	if (conn->head != conn->tail)
 		return conn->control.write_failed;
 	if (!conn->shut) {
+		if (!tcp_lane_shut(&conn->control) || !tcp_lane_shut(&conn->data))
+			return false;
 		conn->shut = true;
-		shutdown(conn->control.fd, SHUT_WR);
-		if (conn->data.fd >= 0)
-			shutdown(conn->data.fd, SHUT_WR);
 	}
 	return lane_acknowledged(&conn->control) && lane_acknowledged(&conn->data);
 }

@@ -358,5 +358,6 @@ int tcp_control_read(struct tcp_conn *conn)
 		if (conn->dead || conn->control.state != TCP_LANE_UP || (size_t)n < asked)
 			break;
 	}
+	tcp_lane_rest(conn, &conn->control);
 	return moved;
 }

@@ -254,6 +254,7 @@ static void read_away(struct tcp_conn *conn)
 			return;
 		}
 	}
+	tcp_lane_rest(conn, &conn->data);
 }
 
 int tcp_data_read(struct tcp_conn *conn)
@@ -276,7 +277,8 @@ int tcp_data_read(struct tcp_conn *conn)
 		if (n <= 0) {
 			if (n < 0 && (errno == EAGAIN || errno == EINTR))
 				break;
-			conn->truncated = conn->truncated || bulk->flow.left || bulk->header_len;
+			conn->truncated = conn->truncated || bulk->flow.left ||
+					  bulk->header_len || (n < 0 && conn->data.secure);
 			tcp_lane_ended(conn, &conn->data, n ? -errno : 0);
 			break;
 		}
@@ -285,6 +287,7 @@ int tcp_data_read(struct tcp_conn *conn)
 		if (conn->dead || (size_t)n < room)
 			break; /* the socket is empty */
 	}
+	tcp_lane_rest(conn, &conn->data);
 	if (taken && !conn->dead)
 		tcp_answered(conn);
 	return moved;

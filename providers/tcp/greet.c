@@ -20,6 +20,7 @@
 #include "tcp_hub.h"
 #include "tcp_lane.h"
 #include "tcp_options.h"
+#include "tcp_prove.h"
 #include "tcp_wire.h"
 
 void tcp_data_up(struct tcp_conn *conn)
@@ -172,7 +173,7 @@ void tcp_log_foreign(struct tcp_hub *hub, const char *what, int fd)
 		name);
 }
 
-static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
+static struct tcp_preamble preamble_of(const struct tcp_conn *conn, const struct tcp_lane *lane)
 {
 	struct tcp_preamble preamble = {
 		.magic = TCP_MAGIC,
@@ -181,26 +182,44 @@ static int say_preamble(struct tcp_conn *conn, struct tcp_lane *lane)
 		.cookie = lane == &conn->data ? conn->cookie : 0,
 		.hello = conn->hello,
 	};
+
+	memcpy(preamble.to, conn->to, sizeof(preamble.to));
+	return preamble;
+}
+
+/* Says the preamble, or, where a secret is to be proved before, the first of that. */
+static int say_first(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	struct tcp_hub *hub = tcp_wire_of(conn)->hub;
+	struct tcp_preamble preamble;
 	socklen_t len = sizeof(int);
 	int err = 0;
 	ssize_t n;
 
-	memcpy(preamble.to, conn->to, sizeof(preamble.to));
 	if (getsockopt(lane->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
 	if (err)
 		return -err;
 	tcp_set_connected(lane->fd);
+	lane->state = TCP_LANE_GREETING;
+	if (hub->secret) {
+		err = tcp_prove_begin(hub, lane);
+		return err ? err : tcp_watch(hub, lane, EPOLLIN);
+	}
+	preamble = preamble_of(conn, lane);
 	n = tcp_lane_send(lane, &preamble, sizeof(preamble), 0);
 	if (n != sizeof(preamble)) /* an empty send buffer has room for a preamble */
 		return n < 0 ? -errno : -FI_EIO;
-	lane->state = TCP_LANE_GREETING;
-	return tcp_watch(tcp_wire_of(conn)->hub, lane, EPOLLIN);
+	return tcp_watch(hub, lane, EPOLLIN);
 }
 
 int tcp_greet_fill(struct tcp_lane *lane, void *room, size_t room_len, uint32_t *len)
 {
-	ssize_t n = tcp_lane_recv(lane, (char *)room + *len, room_len - *len);
+	ssize_t n;
+
+	if (*len == room_len)
+		return 1;
+	n = tcp_lane_recv(lane, (char *)room + *len, room_len - *len);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
@@ -235,11 +254,15 @@ static int answer_error(const struct tcp_answer *answer)
  */
 static int control_fill(struct tcp_conn *conn)
 {
+	struct tcp_hub *hub = tcp_wire_of(conn)->hub;
 	int ret = tcp_greet_fill(&conn->control, conn->part, sizeof(struct tcp_answer),
 				 &conn->part_len);
 	struct tcp_answer answer = { .magic = 0 };
 
 	memcpy(&answer, conn->part, conn->part_len);
+	if (!hub->secret && conn->part_len >= offsetof(struct tcp_answer, cookie) &&
+	    tcp_prove_stranger(hub, &conn->control, &answer, &conn->remote))
+		return -FI_EKEYREJECTED;
 	if (ret < 0 && conn->part_len >= offsetof(struct tcp_answer, cookie) &&
 	    answer_error(&answer) == -FI_ENOPROTOOPT)
 		return -FI_ENOPROTOOPT;
@@ -320,13 +343,40 @@ static int request_event(struct tcp_conn *conn)
 	return 1;
 }
 
+/* Reads the answer, once this side has proved the secret. Returns as tcp_greet_fill(). */
+static int answer_read(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	struct tcp_hub *hub = tcp_wire_of(conn)->hub;
+	struct tcp_bulk *bulk = conn->bulk;
+	struct tcp_preamble preamble;
+	struct tcp_answer answer;
+	int ret, err;
+
+	if (lane->proof) {
+		preamble = preamble_of(conn, lane);
+		ret = tcp_prove_connecting(hub, lane, &preamble);
+		if (ret <= 0)
+			return ret;
+	}
+	if (lane == &conn->control)
+		ret = control_fill(conn);
+	else
+		ret = tcp_greet_fill(lane, &bulk->answer, sizeof(bulk->answer),
+				     &bulk->answer_len);
+	if (ret <= 0 || !lane->proof)
+		return ret;
+	memcpy(&answer, lane == &conn->control ? (void *)conn->part : &bulk->answer,
+	       sizeof(answer));
+	err = tcp_prove_answered(hub, lane, &answer);
+	return err ? err : 1;
+}
+
 int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 {
-	struct tcp_bulk *bulk = conn->bulk;
 	int err;
 
 	if (lane->state == TCP_LANE_CONNECTING) {
-		err = say_preamble(conn, lane);
+		err = say_first(conn, lane);
 		if (err)
 			tcp_conn_down(conn, err);
 		return 0;
@@ -335,11 +385,7 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 		return request_event(conn);
 	if (lane->state != TCP_LANE_GREETING)
 		return 0;
-	if (lane == &conn->control)
-		err = control_fill(conn);
-	else
-		err = tcp_greet_fill(lane, &bulk->answer, sizeof(bulk->answer),
-				     &bulk->answer_len);
+	err = answer_read(conn, lane);
 	if (!err)
 		return 0;
 	if (err > 0)
@@ -348,5 +394,6 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 		tcp_log_foreign(tcp_wire_of(conn)->hub, "the peer at", lane->fd);
 	if (err)
 		tcp_conn_down(conn, err);
+	tcp_lane_rest(conn, lane);
 	return 1;
 }

@@ -16,7 +16,10 @@
 #include "tcp_bell.h"
 #include "tcp_greet.h"
 #include "tcp_hub.h"
+#include "tcp_lane.h"
 #include "tcp_options.h"
+#include "tcp_prove.h"
+#include "tcp_secret.h"
 #include "tcp_wire.h"
 
 #define EVENT_MAX 64	/* events of one epoll_wait() */
@@ -60,26 +63,34 @@ static void hub_free(struct tcp_hub *hub)
 {
 	if (hub->epoll_fd >= 0)
 		close(hub->epoll_fd);
+	tcp_secret_free(hub->secret);
 	free(hub->in);
 	free(hub);
 }
 
-static struct tcp_hub *hub_create(const void *domain, int *err)
+static struct tcp_hub *hub_create(const void *domain, int *err, char *why, size_t why_len)
 {
 	struct tcp_hub *hub = calloc(1, sizeof(*hub));
 
 	*err = -FI_ENOMEM;
+	snprintf(why, why_len, "out of memory");
 	if (!hub)
 		return NULL;
 	hub->domain = domain;
+	hub->epoll_fd = -1;
 	list_init(&hub->wires);
 	list_init(&hub->ports);
 	list_init(&hub->dead_guests);
+	*err = tcp_secret_create(&hub->secret, why, why_len);
+	if (*err)
+		goto err_free;
 	hub->epoll_fd = sys_descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 	if (hub->epoll_fd < 0) {
 		*err = -errno;
+		snprintf(why, why_len, "can't create an epoll descriptor: %s", strerror(errno));
 		goto err_free;
 	}
+	*err = -FI_ENOMEM;
 	hub->in = aligned_alloc(CACHE_LINE, TCP_IN_HEAD + TCP_IN_LEN);
 	if (!hub->in)
 		goto err_free;
@@ -113,13 +124,13 @@ static struct tcp_hub *hub_find(const void *domain)
 	return found;
 }
 
-int tcp_hub_join(struct tcp_wire *wire, const void *domain)
+int tcp_hub_join(struct tcp_wire *wire, const void *domain, char *why, size_t why_len)
 {
 	struct tcp_hub *hub = hub_find(domain);
 	int err = 0;
 
 	if (!hub)
-		hub = hub_create(domain, &err);
+		hub = hub_create(domain, &err, why, why_len);
 	if (!hub)
 		return err;
 	wire->hub = hub;
@@ -165,6 +176,10 @@ void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane 
 
 	to->fd = from->fd;
 	to->events = from->events;
+	to->proof = from->proof;
+	to->secure = from->secure;
+	from->proof = NULL;
+	from->secure = NULL;
 	from->fd = -1;
 	from->events = 0;
 	epoll_ctl(hub->epoll_fd, EPOLL_CTL_MOD, to->fd, &event);
@@ -198,6 +213,8 @@ void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)
 {
 	if (lane->fd < 0)
 		return;
+	tcp_prove_end(lane);
+	tcp_lane_insecure(lane);
 	/*
 	 * Removed explicitly: a child of fork() may keep the socket open, and epoll with it this
 	 * pointer.
@@ -232,8 +249,8 @@ static int listen_at(struct tcp_hub *hub, struct tcp_lane *lane, const union tcp
 
 	lane->fd = sys_descriptor_keep(
 		socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-	if (lane->fd < 0)
-		return -errno;
+	if (lane->fd < 0) /* a process that may not use sockets can have other wires */
+		return errno == EACCES ? -FI_EPERM : -errno;
 	tcp_set_listening(hub, lane->fd);
 	/* The port that was asked for may have connections of a process that has ended. */
 	if (tcp_sockaddr_port(at))

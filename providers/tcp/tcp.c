@@ -261,6 +261,14 @@ static void settings_define(void)
 	fi_param_define(&tcp_provider, "port_high_range", FI_PARAM_INT,
 			"Last port that endpoints may listen at");
 	fi_param_define(
+		&tcp_provider, "secret_file", FI_PARAM_STRING,
+		"File with a secret, mode 0600: only peers that have the same secret may connect "
+		"(default: none, anyone who reaches the port may)");
+	fi_param_define(
+		&tcp_provider, "tls", FI_PARAM_BOOL,
+		"Encrypt connections with TLS 1.3, by the secret of FI_TCP_SECRET_FILE: the same on "
+		"all hosts (default: no)");
+	fi_param_define(
 		&tcp_provider, "dead_ms", FI_PARAM_INT,
 		"A peer's host that does not answer for so many milliseconds counts as dead, and so "
 		"does this one there: the same on all hosts (default: 10000)");
@@ -268,10 +276,16 @@ static void settings_define(void)
 
 static void settings_read(void)
 {
-	char *iface = NULL;
+	char *iface = NULL, *secret = NULL;
+	int tls = 0, err;
 
 	if (!fi_param_get_str(&tcp_provider, "iface", &iface) && iface && *iface)
 		tcp_settings.iface = iface;
+	/* What is meant to keep strangers out never falls back to letting them in. */
+	if (!fi_param_get_str(&tcp_provider, "secret_file", &secret) && secret)
+		tcp_settings.secret_file = secret;
+	err = fi_param_get_bool(&tcp_provider, "tls", &tls);
+	tcp_settings.tls = err ? err != -FI_ENODATA : tls;
 	setting("port_low_range", 1, 65535, &tcp_settings.port_low);
 	setting("port_high_range", 1, 65535, &tcp_settings.port_high);
 	setting("dead_ms", DEAD_MS_MIN, DEAD_MS_MAX, &tcp_settings.dead_ms);

@@ -21,6 +21,10 @@ struct tcp_settings {
 	int port_low;
 	/* FI_TCP_PORT_HIGH_RANGE: last port to listen at */
 	int port_high;
+	/* FI_TCP_SECRET_FILE: peers have to know what is in this file; NULL: anyone may come in */
+	const char *secret_file;
+	/* FI_TCP_TLS: lanes are encrypted */
+	bool tls;
 	/* FI_TCP_DEAD_MS: time without any sign of life after which a host is dead, ms */
 	int dead_ms;
 };

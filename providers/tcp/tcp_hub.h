@@ -10,10 +10,11 @@
 /*
  * tcp_hub_join - join the wires of a domain
  * @domain: NULL: none, the wire gets a hub of its own
+ * @why: out: the reason of an error
  *
  * Sets wire->hub and returns 0, or -FI_E*.
  */
-int tcp_hub_join(struct tcp_wire *wire, const void *domain);
+int tcp_hub_join(struct tcp_wire *wire, const void *domain, char *why, size_t why_len);
 
 /* tcp_hub_leave - leave the hub; the last wire closes it. No effect for a wire that has not joined */
 void tcp_hub_leave(struct tcp_wire *wire);

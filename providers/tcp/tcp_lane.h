@@ -1,13 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bytes in and out of a lane. Every byte of a lane passes here, so that there is one place where it
- * can be encrypted.
+ * Bytes in and out of a lane. Every byte of a lane passes here once both sides have greeted, so that
+ * there is one place where it is encrypted.
  */
 #ifndef WEFT_TCP_LANE_H
 #define WEFT_TCP_LANE_H
 
 #include <sys/socket.h>
+#include "tcp_crypto.h"
 #include "tcp_wire.h"
+
+struct tcp_secret;
+
+/* tcp_lane_secure - begin TLS over a lane; @accepts: as its server. Returns 0 or -FI_ENOMEM */
+int tcp_lane_secure(struct tcp_lane *lane, const struct tcp_secret *secret, bool accepts);
+
+/* tcp_lane_handshake - one step of the handshake: see struct tcp_crypto */
+int tcp_lane_handshake(struct tcp_lane *lane, bool *out);
+
+/* tcp_lane_insecure - free what encrypts the lane, if anything does; nothing is sent */
+void tcp_lane_insecure(struct tcp_lane *lane);
+
+/*
+ * tcp_lane_shut - send the end of the stream
+ * Returns false if there is no room for it yet: to be called again.
+ */
+bool tcp_lane_shut(struct tcp_lane *lane);
+
+/* Those below, of a lane that is encrypted */
+ssize_t tcp_lane_decrypt(struct tcp_lane *lane, const struct iovec *iov, size_t cnt);
+ssize_t tcp_lane_encrypt(struct tcp_lane *lane, const struct iovec *iov, size_t cnt);
+void tcp_lane_requeue(struct tcp_conn *conn, struct tcp_lane *lane);
 
 /*
  * tcp_lane_recv, tcp_lane_recvmsg, tcp_lane_send, tcp_lane_sendmsg - as recv(2) and so on
@@ -18,23 +41,42 @@
  */
 static inline ssize_t tcp_lane_recv(struct tcp_lane *lane, void *room, size_t len)
 {
+	if (unlikely(lane->secure))
+		return tcp_lane_decrypt(lane, &(struct iovec){ room, len }, 1);
 	return recv(lane->fd, room, len, 0);
 }
 
 static inline ssize_t tcp_lane_recvmsg(struct tcp_lane *lane, struct msghdr *msg)
 {
+	if (unlikely(lane->secure))
+		return tcp_lane_decrypt(lane, msg->msg_iov, msg->msg_iovlen);
 	return recvmsg(lane->fd, msg, 0);
 }
 
 static inline ssize_t tcp_lane_send(struct tcp_lane *lane, const void *bytes, size_t len,
 				    int flags)
 {
+	if (unlikely(lane->secure))
+		return tcp_lane_encrypt(lane, &(struct iovec){ (void *)(uintptr_t)bytes, len },
+					1);
 	return send(lane->fd, bytes, len, MSG_NOSIGNAL | flags);
 }
 
 static inline ssize_t tcp_lane_sendmsg(struct tcp_lane *lane, const struct msghdr *msg)
 {
+	if (unlikely(lane->secure))
+		return tcp_lane_encrypt(lane, msg->msg_iov, msg->msg_iovlen);
 	return sendmsg(lane->fd, msg, MSG_NOSIGNAL);
+}
+
+/*
+ * tcp_lane_rest - after reading: what is decrypted and was not read has no event of the socket, so
+ * that the next poll reads the lane again. Only from poll.
+ */
+static inline void tcp_lane_rest(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	if (unlikely(lane->secure))
+		tcp_lane_requeue(conn, lane);
 }
 
 #endif

@@ -15,7 +15,9 @@
  * that are under way.
  *
  *	hub.c	   what the endpoints of a domain share: epoll, ports, accepted sockets
- *	tcp_lane.h the bytes of a lane: what is read and written
+ *	lane.c	   the bytes of a lane: what is read and written
+ *	secret.c   the secret by which processes know each other
+ *	prove.c	   both sides of a lane prove that they know it
  *	options.c  socket options
  *	wire.c	   open, close, poll: events and timers
  *	bell.c	   waking a thread that sleeps
@@ -104,6 +106,10 @@ struct tcp_lane {
 	uint32_t revents;
 	/* Link in wire->ready: @revents is set */
 	struct list ready;
+	/* While both sides prove the secret; NULL: there is nothing to prove, or it is done */
+	struct tcp_proof *proof;
+	/* Encrypts the lane; NULL: nothing does */
+	struct tcp_secure *secure;
 };
 
 #define TCP_MAGIC 0x77746370u /* "pctw" */
@@ -339,6 +345,10 @@ struct tcp_hub {
 	bool shortage_logged;
 	/* A peer of another version was logged */
 	bool foreign_logged;
+	/* Reasons for which a proof has failed, and which were logged: bits of enum tcp_prove_reason */
+	uint8_t prove_logged;
+	/* What peers have to know; NULL: nothing. Owned */
+	struct tcp_secret *secret;
 	/* The system's congestion control, if listeners may not set it; else empty */
 	char congestion[TCP_CONGESTION_LEN];
 	/* Input of a control lane; data that is discarded goes here too */

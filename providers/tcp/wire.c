@@ -103,11 +103,9 @@ int tcp_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_add
 		snprintf(why, why_len, "out of memory");
 		return -FI_ENOMEM;
 	}
-	err = tcp_hub_join(wire, attr->domain);
-	if (err) {
-		snprintf(why, why_len, "can't create an epoll descriptor: %s", strerror(-err));
+	err = tcp_hub_join(wire, attr->domain, why, why_len);
+	if (err)
 		goto err_free;
-	}
 	wire->dials = attr->dials;
 	if (attr->dials) {
 		if (attr->bind)

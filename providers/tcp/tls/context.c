@@ -78,6 +78,7 @@ static bool configure(SSL_CTX *ctx, const uint8_t psk[TCP_KEY_LEN])
 	SSL_CTX_set_psk_use_session_callback(ctx, psk_use);
 	SSL_CTX_set_psk_find_session_callback(ctx, psk_find);
 	SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION);
+	SSL_CTX_clear_options(ctx, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_mode(ctx,
 			 SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Secrets and relays of tests; mock_secret.h has the contract.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "mock_secret.h"
+
+void secret_set(const char *secret, bool tls)
+{
+	static char path[64];
+	int fd;
+
+	tcp_settings.tls = tls;
+	tcp_settings.secret_file = NULL;
+	if (!secret)
+		return;
+	snprintf(path, sizeof(path), "/tmp/weft-secret-test.XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, secret, strlen(secret)), strlen(secret));
+	close(fd);
+	tcp_settings.secret_file = path;
+}
+
+struct side *secret_side(const char *secret, bool tls)
+{
+	struct side *side;
+
+	secret_set(secret, tls);
+	side = side_open(NULL);
+	if (tcp_settings.secret_file)
+		unlink(tcp_settings.secret_file);
+	secret_set(NULL, false);
+	return side;
+}
+
+int raw_dial(const struct side *side)
+{
+	union tcp_sockaddr at;
+	socklen_t len = tcp_sockaddr_set(&at, &side->addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, &at.sa, len), 0);
+	return fd;
+}
+
+size_t raw_wait(int fd, struct side *side, void *bytes, size_t len)
+{
+	size_t have = 0;
+	ssize_t n;
+
+	start_clock();
+	while (have < len && !expired()) {
+		side_poll(side);
+		n = recv(fd, (char *)bytes + have, len - have, MSG_DONTWAIT);
+		if (!n || (n < 0 && errno != EAGAIN))
+			break;
+		have += n > 0 ? (size_t)n : 0;
+	}
+	assert_false(expired());
+	return have;
+}
+
+struct relay *relay_open(struct side *to)
+{
+	struct relay *relay = calloc(1, sizeof(*relay));
+	union tcp_sockaddr at = { .in = { .sin_family = AF_INET,
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof(at.in);
+
+	assert_non_null(relay);
+	relay->at = calloc(1, sizeof(*relay->at));
+	assert_non_null(relay->at);
+	relay->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(relay->listener, &at.sa, len), 0);
+	assert_int_equal(listen(relay->listener, 4), 0);
+	assert_int_equal(getsockname(relay->listener, &at.sa, &len), 0);
+	relay->at->addr = to->addr;
+	relay->at->addr.port = ntohs(at.in.sin_port);
+	relay->down = -1;
+	relay->up = raw_dial(to);
+	assert_int_equal(fcntl(relay->up, F_SETFL, O_NONBLOCK), 0);
+	relay->out.bend = relay->out.cut = SIZE_MAX;
+	relay->back.bend = relay->back.cut = SIZE_MAX;
+	return relay;
+}
+
+void relay_close(struct relay *relay)
+{
+	close(relay->listener);
+	if (relay->down >= 0)
+		close(relay->down);
+	if (relay->up >= 0)
+		close(relay->up);
+	free(relay->at);
+	free(relay);
+}
+
+/* Passes on what is there. Returns false at the end of the direction. */
+static bool pass(int from, int to, struct relayed *way)
+{
+	uint8_t bytes[4096];
+	size_t room = way->cut - way->len < sizeof(bytes) ? way->cut - way->len : sizeof(bytes);
+	ssize_t n, i;
+
+	if (!room)
+		return false;
+	n = recv(from, bytes, room, MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EAGAIN;
+	for (i = 0; i < n; i++, way->len++) {
+		if (way->len == way->bend)
+			bytes[i] ^= way->mask;
+		if (way->len < RELAY_MAX)
+			way->bytes[way->len] = bytes[i];
+	}
+	return n && send(to, bytes, (size_t)n, MSG_NOSIGNAL) == n;
+}
+
+bool relay_pump(struct relay *relay)
+{
+	if (relay->up < 0)
+		return false;
+	if (relay->down < 0)
+		relay->down = accept4(relay->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (relay->down < 0)
+		return true;
+	if (pass(relay->down, relay->up, &relay->out) &&
+	    pass(relay->up, relay->down, &relay->back))
+		return true;
+	close(relay->up);
+	close(relay->down);
+	relay->up = relay->down = -1;
+	return false;
+}

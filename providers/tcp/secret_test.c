@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The TCP wire with secrets: their files, sides that have the same one, and sides that have not.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "mock_core.h"
+#include "mock_secret.h"
+#include "tcp_bell.h"
+#include "tcp_conn.h"
+#include "tcp_secret.h"
+
+#define SECRET "a secret of more than sixteen bytes"
+#define OTHER  "a secret of sixteen bytes and more."
+
+/* ---- files ---- */
+
+static char path[] = "/tmp/weft-secret-file.XXXXXX";
+
+static void file_make(size_t len, mode_t mode)
+{
+	int fd;
+
+	memcpy(strrchr(path, '.'), ".XXXXXX", 7);
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	while (len--)
+		assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+/* What a secret from the file at @path ends with; the reason is in @why. */
+static int made(char why[256])
+{
+	struct tcp_secret *secret = NULL;
+	int err;
+
+	why[0] = '\0';
+	tcp_settings.secret_file = path;
+	err = tcp_secret_create(&secret, why, 256);
+	tcp_settings.secret_file = NULL;
+	assert_true(!err == (secret != NULL));
+	tcp_secret_free(secret);
+	return err;
+}
+
+static void files_that_others_can_read_are_refused(void **state)
+{
+	static const struct {
+		size_t len;
+		mode_t mode;
+		int err;
+		const char *why;
+	} cases[] = {
+		{ 16, 0600, 0, "" },
+		{ 4096, 0400, 0, "" },
+		{ 16, 0640, -FI_EACCES, "chmod 600" },
+		{ 16, 0604, -FI_EACCES, "chmod 600" },
+		{ 16, 0620, -FI_EACCES, "(0620)" },
+		{ 16, 0601, -FI_EACCES, "chmod 600" },
+		{ 15, 0600, -FI_EACCES, "has 15 bytes" },
+		{ 0, 0600, -FI_EACCES, "has 0 bytes" },
+		{ 4097, 0600, -FI_EACCES, "not 16 to 4096" },
+	};
+	char why[256];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		file_make(cases[i].len, cases[i].mode);
+		assert_int_equal(made(why), cases[i].err);
+		assert_non_null(strstr(why, cases[i].why));
+		assert_null(strstr(why, "xxxx"));
+		unlink(path);
+	}
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+	char why[256];
+
+	file_make(0, 0600);
+	unlink(path);
+	assert_int_equal(made(why), -FI_EACCES);
+	assert_non_null(strstr(why, "No such file"));
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(made(why), -FI_EACCES);
+	assert_non_null(strstr(why, "not a regular file"));
+	rmdir(path);
+	assert_int_equal(mkfifo(path, 0600),
+			 0); /* nobody writes to it: opening it does not wait */
+	assert_int_equal(made(why), -FI_EACCES);
+	unlink(path);
+	if (geteuid())
+		return;
+	file_make(16, 0600);
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_equal(made(why), -FI_EACCES);
+	assert_non_null(strstr(why, "another user"));
+	unlink(path);
+}
+
+/* A wire is not opened without the protection that was asked for. */
+static void wires_without_their_secret_are_not_opened(void **state)
+{
+	struct weft_addr addr = { .version = ADDR_VERSION, .kind = ADDR_NONCE };
+	struct wire_attr attr = { .tx_size = 64, .dials = true };
+	struct wire *wire = NULL;
+	char why[256] = "";
+	struct tcp_wire *open;
+
+	tcp_settings.tls = true;
+	assert_int_equal(tcp_open(NULL, &attr, &addr, &wire, why, sizeof(why)), -FI_EACCES);
+	assert_non_null(strstr(why, "FI_TCP_SECRET_FILE"));
+	tcp_settings.tls = false;
+	tcp_settings.secret_file = ""; /* set to nothing */
+	assert_int_equal(tcp_open(NULL, &attr, &addr, &wire, why, sizeof(why)), -FI_EACCES);
+	tcp_settings.secret_file = NULL;
+	assert_null(wire);
+	assert_int_equal(tcp_open(NULL, &attr, &addr, &wire, why, sizeof(why)), 0);
+	open = tcp_wire_from(wire);
+	assert_null(open->hub->secret);
+	tcp_close(wire);
+}
+
+/* ---- sides with the same secret ---- */
+
+static void traffic(struct side *a, struct side *b)
+{
+	static uint8_t bulk[3u << 20];
+	struct iovec iov[2] = { { bulk, 100001 }, { bulk + 100001, sizeof(bulk) - 100001 } };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { .done = 0 };
+	uint32_t i, cnt = 3000;
+
+	pattern(bulk, sizeof(bulk), cnt);
+	pair_up(a, b, &ab, &ba);
+	for (i = 0; i < cnt; i++)
+		DRIVE(a, b, publish(ab, i, i % 4000, i % 7 == 0));
+	assert_int_equal(send_bulk(ab, cnt, iov, 2, &sent), 0);
+	assert_true(publish(ba, 7, 100, false));
+	DRIVE(a, b, b->got_cnt == (int)cnt + 1 && b->got[cnt].payload && sent.done);
+	for (i = 0; i <= cnt; i++)
+		assert_true(payload_right(&b->got[i]));
+	DRIVE(a, b, a->got_cnt == 1);
+	/* the side that was connected to needs a data lane too */
+	sent.done = 0;
+	assert_int_equal(send_bulk(ba, cnt, iov, 2, &sent), 0);
+	DRIVE(a, b, sent.done && a->got_cnt == 2 && a->got[1].payload);
+	assert_true(payload_right(&a->got[1]));
+	tcp_disconnect(ab);
+	DRIVE(a, b, b->downs);
+	assert_int_equal(b->last_err, 0); /* in order */
+}
+
+static void sides_with_a_secret_talk(void **state)
+{
+	struct side *a, *b;
+
+	for (int tls = 0; tls < 2; tls++) {
+		a = secret_side(SECRET, tls);
+		b = secret_side(SECRET, tls);
+		mock_log_cnt = 0;
+		traffic(a, b);
+		assert_int_equal(mock_log_cnt, 0);
+		side_close(a);
+		side_close(b);
+	}
+}
+
+/* Refusals, with and without a secret, are those of the other side. */
+static void refusals_come_through(void **state)
+{
+	struct side *a, *b;
+
+	for (int tls = 0; tls < 2; tls++) {
+		a = secret_side(SECRET, tls);
+		b = secret_side(SECRET, tls);
+		b->refuse = -FI_EACCES;
+		side_connect(a, b);
+		DRIVE(a, b, a->downs);
+		assert_int_equal(a->last_err, -FI_EACCES);
+		side_close(a);
+		side_close(b);
+	}
+}
+
+/* Every pair of bytes of these lengths crosses the buffers of TLS somewhere else. */
+static void records_of_any_length_are_read_to_their_end(void **state)
+{
+	struct side *a = secret_side(SECRET, true), *b = secret_side(SECRET, true);
+	struct wire_conn *ab, *ba;
+	uint32_t i = 0;
+	int round;
+
+	pair_up(a, b, &ab, &ba);
+	for (round = 0; round < 4; round++) {
+		/* more than one read takes, gathered before any is read */
+		while (publish(ab, i, (i * 97) % 6000, true))
+			i++;
+		DRIVE(a, b, b->got_cnt == (int)i);
+		assert_int_equal(tcp_arm(b->wire), UINT64_MAX); /* and nothing is left to read */
+		tcp_disarm(b->wire);
+	}
+	side_close(a);
+	side_close(b);
+}
+
+/* ---- sides that differ ---- */
+
+struct differing {
+	const char *one, *other;
+	bool one_tls, other_tls;
+	const char *line;
+};
+
+static const struct differing differing[] = {
+	{ SECRET, OTHER, false, false, "the secrets differ" },
+	{ SECRET, OTHER, true, true, "the secrets differ" },
+	{ SECRET, NULL, false, false, "set FI_TCP_SECRET_FILE" },
+	{ NULL, SECRET, false, false, "set FI_TCP_SECRET_FILE" },
+	{ SECRET, NULL, true, false, "set FI_TCP_SECRET_FILE" },
+	{ NULL, SECRET, false, true, "set FI_TCP_SECRET_FILE" },
+	{ SECRET, SECRET, true, false, "FI_TCP_TLS alike" },
+	{ SECRET, SECRET, false, true, "FI_TCP_TLS alike" },
+};
+
+/* One line at the side, with the cause. */
+static void line_check(const char *line)
+{
+	assert_int_equal(mock_log_cnt, 1);
+	assert_non_null(strstr(mock_log, line));
+	assert_non_null(strstr(mock_log, "127.0.0.1"));
+	assert_null(strstr(mock_log, SECRET));
+	mock_log_cnt = 0;
+}
+
+static void reject(const struct differing *d)
+{
+	struct side *a = secret_side(d->one, d->one_tls);
+	struct side *b = secret_side(d->other, d->other_tls);
+	struct side *c = secret_side(d->other, d->other_tls);
+	struct wire_conn *cb, *bc;
+
+	pair_up(c, b, &cb, &bc);
+	mock_log_cnt = 0;
+	side_connect(a, b);
+	/* each side alone, so that their lines are told apart */
+	start_clock();
+	while (!a->downs && !expired()) {
+		side_poll(a);
+		if (mock_log_cnt)
+			line_check(d->line);
+		side_poll(b);
+		if (mock_log_cnt)
+			line_check(d->line);
+	}
+	assert_int_equal(a->downs, 1);
+	assert_int_equal(a->last_err, -FI_EKEYREJECTED);
+	DRIVE(b, NULL, tcp_wire_from(b->wire)->hub->prove_logged && !mock_log_cnt);
+	assert_true(tcp_wire_from(a->wire)->hub->prove_logged);
+	DRIVE(b, NULL, !tcp_wire_from(b->wire)->port->guest_cnt);
+	assert_int_equal(b->conn_cnt, 1);
+	/* nothing is lost for anyone else */
+	assert_true(publish(cb, 1, 1000, false));
+	DRIVE(b, c, b->got_cnt == 1);
+	assert_true(payload_right(&b->got[0]));
+	assert_int_equal(b->downs + c->downs, 0);
+	side_close(a);
+	side_close(c);
+	side_close(b);
+}
+
+static void sides_that_differ_reject_each_other(void **state)
+{
+	for (size_t i = 0; i < sizeof(differing) / sizeof(differing[0]); i++)
+		reject(&differing[i]);
+}
+
+/* Not a line for each. */
+static void causes_are_logged_once(void **state)
+{
+	struct side *b = secret_side(SECRET, false), *a = secret_side(OTHER, false);
+	int i;
+
+	mock_log_cnt = 0;
+	for (i = 1; i < 5; i++) {
+		side_connect(a, b);
+		DRIVE(a, b, a->downs == i);
+	}
+	DRIVE(a, b, !tcp_wire_from(b->wire)->port->guest_cnt);
+	assert_int_equal(mock_log_cnt, 2);
+	side_close(a);
+	side_close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_that_others_can_read_are_refused),
+		cmocka_unit_test(what_is_no_file_is_refused),
+		cmocka_unit_test(wires_without_their_secret_are_not_opened),
+		cmocka_unit_test(sides_with_a_secret_talk),
+		cmocka_unit_test(refusals_come_through),
+		cmocka_unit_test(records_of_any_length_are_read_to_their_end),
+		cmocka_unit_test(sides_that_differ_reject_each_other),
+		cmocka_unit_test(causes_are_logged_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
