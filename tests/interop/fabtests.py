@@ -49,6 +49,9 @@ CHANCE = {'either': ('pass', 'FAIL')}
 
 # Why a test does not pass here: found in its mode and name, first match counts.
 REASONS = (
+    (r'^[Eb] .*(-e msg|fi_msg(?! g00n13s)|fi_cm_data)',
+     'requires connected (MSG) endpoints, which only tcp has of Weft, and a node: '
+     'in this mode it knows no address to connect to'),
     (r'-e msg| fi_msg(?! g00n13s)| fi_cm_data',
      'requires connected (MSG) endpoints; of Weft only tcp has them'),
     (r'dgram(?! g00n13s)', 'requires datagram endpoints; Weft has only RDM endpoints'),
