@@ -4,10 +4,13 @@
 For the tests of this folder and the demo. A layout says where ranks go: `a:2` are two
 on host a, `a:1,b:1` one on each of two.
 """
+import contextlib
+import os
 import pathlib
 import re
 import shlex
 import sys
+import tempfile
 from dataclasses import dataclass, field
 
 import hosts as hosts_module
@@ -70,6 +73,15 @@ def weft_env(build):
         raise Failed(f'no libfabric.so.1 in {library}')
     return {'LD_LIBRARY_PATH': str(library),
             **{f'FI_{provider}_REPORT': '1' for provider in ('LINK', 'SHM', 'TCP')}}
+
+
+@contextlib.contextmanager
+def secret_env(build, tls):
+    """The same, where processes have a secret, of all hosts; tls: '1' to encrypt as well."""
+    with tempfile.NamedTemporaryFile(prefix='weft-secret.') as file:  # of mode 0600
+        file.write(os.urandom(32))
+        file.flush()
+        yield {**weft_env(build), 'FI_TCP_SECRET_FILE': file.name, 'FI_TCP_TLS': tls}
 
 
 def btl_env(build):

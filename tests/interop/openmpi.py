@@ -60,6 +60,13 @@ def exchange(build, layout, mem=None):
     print(job.result.stdout, job.routes_text())
 
 
+def secret(build, layout, tls):
+    """Ranks that have a secret exchange messages; those of two hosts prove it."""
+    with mpi.secret_env(build, tls) as env:
+        job = run_on_weft(build, layout, [HERE / 'exchange.py'], 160, truncates=True, env=env)
+    mpi.check_routes(job, layout, self_sends=True)
+
+
 def windows(build, layout, provider, env=None, options=None, btl='ofi'):
     """One-sided operations of every kind, each byte checked (windows.py)."""
     options = options or mpi.over_btl_ofi(provider)
@@ -315,7 +322,7 @@ def one_host_only(build, _layout=None):
 
 
 CASES = {case.__name__: case for case in
-         (netpipe, exchange, windows, transport, beside_vader, ob1, removed, run_btl, hpcc, lammps, bench, mpi4py,
+         (netpipe, exchange, secret, windows, transport, beside_vader, ob1, removed, run_btl, hpcc, lammps, bench, mpi4py,
           mpi4py_ob1, steady, routes, defaults, one_host_only)}
 
 if __name__ == '__main__':

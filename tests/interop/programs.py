@@ -123,6 +123,12 @@ def connected(build, provider, place='one'):
     talk(mpi.weft_env(build), provider, place, 'msg')
 
 
+def secret(build, endpoints, tls):
+    """The same between hosts whose processes have a secret."""
+    with mpi.secret_env(build, tls) as env:
+        talk(env, 'tcp', 'two', endpoints)
+
+
 def wait_for_listener(host, server, log, limit=15):
     """Until the server's control port is open."""
     deadline = time.monotonic() + limit
@@ -136,8 +142,8 @@ def wait_for_listener(host, server, log, limit=15):
     raise mpi.Failed(f'fi_pingpong does not listen: {log.read()}')
 
 
-CASES = {case.__name__: case for case in (info, verbose, strerror, pingpong, connected)}
+CASES = {case.__name__: case for case in (info, verbose, strerror, pingpong, connected, secret)}
 
 if __name__ == '__main__':
     case = CASES[sys.argv[2]]
-    sys.exit(mpi.main(case, sys.argv[1], *sys.argv[3:], on_hosts=case in (pingpong, connected)))
+    sys.exit(mpi.main(case, sys.argv[1], *sys.argv[3:], on_hosts=case in (pingpong, connected, secret)))
