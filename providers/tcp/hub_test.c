@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "iface.h"
 #include "mock_engine.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
@@ -262,6 +263,80 @@ static void a_child_of_fork_shares_nothing_with_its_parent(void **state)
 	side_close(b);
 }
 
+/* Where the listener of a side is bound. */
+static union tcp_sockaddr bound(const struct side *side)
+{
+	union tcp_sockaddr at = { 0 };
+	socklen_t len = sizeof(at);
+	int fd = tcp_wire_from(side->wire)->port->listener.fd;
+
+	assert_int_equal(getsockname(fd, &at.sa, &len), 0);
+	return at;
+}
+
+static bool has_inet6(void)
+{
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	bool has = fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof(at));
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+/* At the address that was asked for and no wider, within the ports that are allowed. */
+static void listeners_are_bound_to_their_address_alone(void **state)
+{
+	const struct weft_addr loop[] = {
+		{ .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 1 } },
+		{ .family = ADDR_FAMILY_INET6, .ip = { [15] = 1 } },
+	};
+	const int families = has_inet6() ? 2 : 1;
+	union tcp_sockaddr at, want;
+	struct side *side;
+
+	tcp_settings.port_low = 23000;
+	tcp_settings.port_high = 23999;
+	for (int i = 0; i < families; i++) {
+		for (int shared = 0; shared < 2; shared++) {
+			side = side_open_in(&loop[i], shared ? &domain : NULL);
+			at = bound(side);
+			tcp_sockaddr_set(&want, &loop[i]);
+			assert_true(tcp_sockaddr_same_ip(&at, &want));
+			assert_false(tcp_sockaddr_any(&at));
+			assert_in_range(tcp_sockaddr_port(&at), 23000, 23999);
+			assert_int_equal(side->addr.port, tcp_sockaddr_port(&at));
+			side_close(side);
+		}
+	}
+	tcp_settings.port_low = tcp_settings.port_high = 0;
+}
+
+/* Without an address it is that of one interface: the best one, or one of FI_TCP_IFACE. */
+static void listeners_without_an_address_have_that_of_an_interface(void **state)
+{
+	static const char *const names[] = { NULL, "lo" };
+	struct wire_attr attr = { .tx_size = 64 };
+	union tcp_sockaddr want, at;
+	struct side side = { .wire = NULL };
+	char why[128];
+
+	for (int i = 0; i < 2; i++) {
+		tcp_settings.iface = names[i];
+		assert_int_equal(tcp_iface_default(AF_UNSPEC, &want, why, sizeof(why)), 0);
+		assert_int_equal(tcp_open((struct engine_ep *)&side, &attr, &side.addr,
+					  &side.wire, why, sizeof(why)),
+				 0);
+		at = bound(&side);
+		assert_true(tcp_sockaddr_same_ip(&at, &want));
+		assert_false(tcp_sockaddr_any(&at));
+		assert_int_equal(tcp_sockaddr_loopback(&at), i || tcp_sockaddr_loopback(&want));
+		tcp_close(side.wire);
+		tcp_settings.iface = NULL;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +346,8 @@ int main(void)
 		cmocka_unit_test(who_is_not_there_is_refused_and_a_service_is_the_first_one),
 		cmocka_unit_test(what_another_one_finds_is_not_lost),
 		cmocka_unit_test(a_crowd_is_served_whole),
+		cmocka_unit_test(listeners_are_bound_to_their_address_alone),
+		cmocka_unit_test(listeners_without_an_address_have_that_of_an_interface),
 		cmocka_unit_test(a_child_of_fork_shares_nothing_with_its_parent),
 	};
 
