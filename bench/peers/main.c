@@ -58,6 +58,7 @@ static void end_open(struct end *e)
 	hints->caps = FI_TAGGED;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->fabric_attr->prov_name = strdup("tcp");
 	hints->addr_format = FI_SOCKADDR_IN;
 	CHECK(!fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &e->info));
