@@ -129,7 +129,8 @@ static int mac(const struct tcp_proof *proof, const char *label, const struct io
 	};
 
 	memcpy(purpose, label, strlen(label));
-	memcpy(iov + 3, more, more_cnt * sizeof(*more));
+	for (size_t i = 0; i < more_cnt; i++)
+		iov[3 + i] = more[i];
 	return proof->crypto->mac(proof->key, iov, 3 + more_cnt, out);
 }
 
