@@ -211,6 +211,30 @@ static void records_of_any_length_are_read_to_their_end(void **state)
 	side_close(b);
 }
 
+/* What was decrypted together with the answer has no event of the socket, and is read. */
+static void packets_right_behind_the_answer_are_read(void **state)
+{
+	struct side *a = secret_side(SECRET, true), *b = secret_side(SECRET, true);
+	int i;
+
+	side_connect(a, b);
+	start_clock();
+	while (!b->conn_cnt && !expired()) {
+		side_poll(a);
+		side_poll(b);
+	}
+	assert_int_equal(b->conn_cnt, 1);
+	for (i = 0; i < 3; i++)
+		assert_true(publish(b->conns[0], (uint32_t)i, 100, false));
+	side_poll(b);
+	assert_int_equal(a->conn_cnt, 0);
+	DRIVE(a, NULL, a->got_cnt == 3);
+	for (i = 0; i < 3; i++)
+		assert_true(payload_right(&a->got[i]));
+	side_close(a);
+	side_close(b);
+}
+
 /* ---- sides that differ ---- */
 
 struct differing {
@@ -308,6 +332,7 @@ int main(void)
 		cmocka_unit_test(sides_with_a_secret_talk),
 		cmocka_unit_test(refusals_come_through),
 		cmocka_unit_test(records_of_any_length_are_read_to_their_end),
+		cmocka_unit_test(packets_right_behind_the_answer_are_read),
 		cmocka_unit_test(sides_that_differ_reject_each_other),
 		cmocka_unit_test(causes_are_logged_once),
 	};
