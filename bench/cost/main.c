@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * weft-cost: messages from one endpoint to another one of the same process, one at a time and each answered, for
- * strace and callgrind to count what they take: what two runs of different length differ by.
+ * weft-cost: messages from one endpoint to another one of the same process, one at a time and each
+ * answered, for strace and callgrind to count what they take: what two runs of different length differ by.
  *
  *	strace -fc weft-cost PROVIDER BYTES COUNT
  */

@@ -4,8 +4,8 @@
  * connects, sends and receives are answered here, so that it has as many connected peers as memory
  * allows. All other descriptors are the kernel's. One thread.
  *
- * A peer answers a greeting as the last real one did, whatever that was; after that it takes all that it is sent
- * and says nothing.
+ * A peer answers a greeting as the last real one did, whatever that was; after that it takes all
+ * that it is sent and says nothing.
  */
 #ifndef WEFT_BENCH_PEERS_SOCKETS_H
 #define WEFT_BENCH_PEERS_SOCKETS_H
@@ -13,7 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* sockets_record - keep what the next socket that connects receives first: the answer to a greeting */
+/*
+ * sockets_record - keep what the next socket that connects receives first: the answer to a
+ * greeting
+ */
 void sockets_record(void);
 
 /* sockets_recorded - bytes of that answer; 0: none yet */

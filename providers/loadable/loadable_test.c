@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A loadable provider in a libfabric: found, preferred to that one's own, opened by programs of every age,
- * closed without a trace. The libfabric is the argument, 'stock' for the machine's; like any
+ * A loadable provider in a libfabric: found, preferred to that one's own, opened by programs of every
+ * age, closed without a trace. The libfabric is the argument, 'stock' for the machine's; like any
  * program this one uses it only by its symbols. One thread, beside those of automatic progress.
  *
  *	usage: loadable_test PROVIDER LIBRARY|stock [leave]

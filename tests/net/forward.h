@@ -16,7 +16,10 @@
 /* In memory that the test and the forwarder share; may be changed at any time. */
 struct forward {
 	uint64_t seed; /* before it starts */
-	/* Packets per million that are lost, repeated, late by up to 3 ms, and that reset their connection */
+	/*
+	 * Packets per million that are lost, repeated, late by up to 3 ms, and that reset their
+	 * connection
+	 */
 	_Atomic uint32_t lose, repeat, late, reset;
 	_Atomic uint32_t delay_us; /* of every packet, in one direction */
 	_Atomic bool cut;	   /* all packets are lost */

@@ -2,7 +2,8 @@
 /*
  * Traffic that is verified; traffic.h has the contract. One thread. A message has its number as
  * tag; receives match any, so that the n-th that was posted gets the n-th message. The memory that
- * the other process writes to has a place for each write under way, behind two words that it adds to.
+ * the other process writes to has a place for each write under way, behind two words that it adds
+ * to.
  */
 #include <sched.h>
 #include <time.h>

@@ -16,7 +16,8 @@ struct traffic_plan {
 	uint32_t messages; /* from each to each; the first have 8 bytes, 4 KiB, 64 KiB and 1 MiB */
 	uint32_t writes; /* each is read back */
 	uint32_t adds;	 /* fetching ones, one at a time, and as many others */
-	uint32_t large; /* one of so many messages and writes has up to TRAFFIC_MAX bytes, others up to 8 KiB */
+	/* One of so many messages and writes has up to TRAFFIC_MAX bytes, the others up to 8 KiB */
+	uint32_t large;
 	uint64_t seed;
 	bool sleeps; /* in fi_cq_sread() */
 };

@@ -15,7 +15,8 @@ struct tunnel {
 
 /*
  * tunnel_pair - make both; the addresses are 10.77.0.1 and 10.77.0.2
- * Called while the process has one thread. Returns 0, or -1 and in @why which right or device is missing.
+ * Called while the process has one thread. Returns 0, or -1 and in @why which right or
+ * device is missing.
  */
 int tunnel_pair(struct tunnel tunnels[2], char *why, size_t len);
 

@@ -2,8 +2,8 @@
 /*
  * One endpoint outlives many peers: one after the other connects, exchanges operations of all
  * kinds with it, and is killed at a random moment. All that the survivor had under way with it
- * ends within a bound that is measured, and when it has removed the address, nothing of the peer is left:
- * the memory that the process has allocated and its descriptors are what they were.
+ * ends within a bound that is measured, and when it has removed the address,
+ * nothing of the peer is left: the memory that the process has allocated and its descriptors are what they were.
  *
  *	outlive_test PROVIDER [ROUNDS]	SURVIVE_SEED, SURVIVE_ROUNDS
  */
@@ -17,8 +17,11 @@
 #define KEY	    7
 #define WARM_ROUNDS 20		 /* until pools and tables have their size */
 #define GROWTH_MAX  (384u << 10) /* pools keep what most operations at once took */
-#define KILL_AFTER_NS \
-	4000000u /* at most, from the first completion: over tcp, what is sent to who was never reached waits for it */
+/*
+ * At most, from the first completion: over tcp, what is sent to who was never reached waits for
+ * it.
+ */
+#define KILL_AFTER_NS 4000000u
 
 enum gate { GATE_ROUND, GATE_NAMED, GATE_VICTIM_NAMED, GATE_MET, GATE_KILLED, GATE_OVER };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Many peers of one endpoint: each sends it a message, and gets an answer that only it can expect.
- * How long that takes, what memory and how many descriptors the endpoint's process has for each, and what
- * looking at its empty queue costs with all of them and with one are printed.
+ * How long that takes, what memory and how many descriptors the endpoint's process has for each,
+ * and what looking at its empty queue costs with all of them and with one are printed.
  *
  *	peers_test PROVIDER [COUNT [DESCRIPTORS]]	SURVIVE_ROUNDS
  *

@@ -2,8 +2,8 @@
 /*
  * Strangers at the port of an endpoint of tcp: random bytes, greetings that are bent or end early,
  * connections on which nothing ever comes, and whole greetings behind which the stream is bent
- * (relay.h). Meanwhile the endpoint talks to a peer, and every message of theirs arrives; when the strangers
- * have gone, so have their descriptors and their memory.
+ * (relay.h). Meanwhile the endpoint talks to a peer, and every message of theirs arrives;
+ * when the strangers have gone, so have their descriptors and their memory.
  *
  *	strangers_test [ROUNDS]		SURVIVE_SEED, SURVIVE_ROUNDS
  */
