@@ -5,12 +5,11 @@
  */
 #include <rdma/fi_errno.h>
 #include "engine.h"
-#include "iface.h"
 #include "info.h"
+#include "list.h"
 #include "mr.h"
+#include "question.h"
 #include "tcp.h"
-
-#define RESOLVED_MAX 16
 
 static const char *const rxm_spellings[] = { "ofi_rxm", "ofi_rxm;tcp", NULL };
 static const char *const rxd_spellings[] = { "ofi_rxd", "ofi_rxd;udp", NULL };
@@ -69,47 +68,16 @@ static const struct fi_domain_attr domain_offer = {
 
 /* The state of one fi_getinfo. */
 struct query {
-	uint32_t version;
-	const struct fi_info *hints;
-	/* Owned */
-	struct tcp_iface *ifaces;
-	int iface_cnt;
-	/* Source addresses asked for; 0 of them: any address of the host */
-	union tcp_sockaddr src[RESOLVED_MAX];
-	int src_cnt;
-	union tcp_sockaddr dest[RESOLVED_MAX];
-	int dest_cnt;
+	struct tcp_question q;
 	/* Answers are of FI_EP_MSG endpoints; @besides: of whose type the hints say nothing */
 	bool connects, besides;
-	struct fi_info *answers;
-	int err;
 };
-
-/* Returns the interface that has this address; for any address of 127.0.0.0/8, the loopback. */
-static const struct tcp_iface *iface_of(const struct query *q, const union tcp_sockaddr *addr)
-{
-	const struct tcp_iface *iface;
-	int i;
-
-	for (i = 0; i < q->iface_cnt; i++) {
-		iface = &q->ifaces[i];
-		if (tcp_sockaddr_same_ip(&iface->addr, addr))
-			return iface;
-	}
-	for (i = 0; i < q->iface_cnt && tcp_sockaddr_loopback(addr); i++) {
-		iface = &q->ifaces[i];
-		if (iface->rank ==
-		    (addr->sa.sa_family == AF_INET ? TCP_RANK_LOOP4 : TCP_RANK_LOOP6))
-			return iface;
-	}
-	return NULL;
-}
 
 /*
  * The identity under which MSG endpoints are answered: their protocol is the same under each
  * name that has them. Returns 0, or -FI_ENODATA for the name of a layer over them.
  */
-static int msg_identity(const struct query *q, struct info_identity *as)
+static int msg_identity(const struct tcp_question *q, struct info_identity *as)
 {
 	*as = *info_identity_of(weft_tcp_identities, q->hints);
 	if (as->spellings)
@@ -124,7 +92,7 @@ static int msg_identity(const struct query *q, struct info_identity *as)
  * Returns true if MSG endpoints meet hints that leave the type open. Without a log line: why RDM
  * endpoints do not is what a program wants to know that gets nothing.
  */
-static bool msg_fits(const struct query *q, struct fi_info *offer, struct fi_ep_attr *ep,
+static bool msg_fits(const struct tcp_question *q, struct fi_info *offer, struct fi_ep_attr *ep,
 		     const struct info_identity *as)
 {
 	ep->protocol = as->protocol;
@@ -141,7 +109,8 @@ struct msg_offer {
 	struct info_identity as;
 };
 
-static int msg_offer_make(const struct query *q, struct msg_offer *msg, struct fi_info *offer)
+static int msg_offer_make(const struct tcp_question *q, struct msg_offer *msg,
+			  struct fi_info *offer)
 {
 	msg->tx = engine_tx_offer;
 	msg->rx = engine_rx_offer;
@@ -163,9 +132,10 @@ static int msg_offer_make(const struct query *q, struct msg_offer *msg, struct f
 }
 
 /* Adds one answer: from @src, an address of @iface, to @dest, which may be NULL. */
-static void answer(struct query *q, const struct tcp_iface *iface, union tcp_sockaddr *src,
-		   union tcp_sockaddr *dest)
+static void answer(struct tcp_question *q, const struct tcp_iface *iface,
+		   union tcp_sockaddr *src, union tcp_sockaddr *dest)
 {
+	const struct query *query = container_of(q, struct query, q);
 	const struct info_identity *as = info_identity_of(weft_tcp_identities, q->hints);
 	struct fi_domain_attr domain = domain_offer;
 	struct fi_fabric_attr fabric = { .prov_version = FI_VERSION(FI_MAJOR_VERSION,
@@ -192,10 +162,10 @@ static void answer(struct query *q, const struct tcp_iface *iface, union tcp_soc
 	tcp_iface_net(iface, net, sizeof(net));
 	domain.name = iface_name;
 	fabric.name = net;
-	if (q->connects) {
+	if (query->connects) {
 		as = &msg.as;
 		err = msg_offer_make(q, &msg, &offer);
-		if (q->besides && !msg_fits(q, &offer, &msg.ep, as))
+		if (query->besides && !msg_fits(q, &offer, &msg.ep, as))
 			return;
 	}
 	if (!err)
@@ -206,251 +176,41 @@ static void answer(struct query *q, const struct tcp_iface *iface, union tcp_soc
 		q->err = err;
 }
 
-static bool family_asked(const struct query *q, sa_family_t family)
-{
-	switch (q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC) {
-	case FI_SOCKADDR_IN:
-		return family == AF_INET;
-	case FI_SOCKADDR_IN6:
-		return family == AF_INET6;
-	default:
-		return true; /* info_answer checks other protocols */
-	}
-}
-
-/* Returns true if the program or FI_TCP_IFACE names an interface. */
-static bool iface_named(const struct query *q)
-{
-	const struct fi_info *hints = q->hints;
-
-	return tcp_settings.iface ||
-	       (hints && hints->domain_attr && hints->domain_attr->name) ||
-	       (hints && hints->fabric_attr && hints->fabric_attr->name);
-}
-
-/*
- * A port without a host means to listen at all addresses: peers connect to any name of this host.
- * The domain is that of the interface whose address fi_getname returns.
- */
-static void answer_wildcard(struct query *q, union tcp_sockaddr *src)
-{
-	int i;
-
-	if (!tcp_sockaddr_port(src) || iface_named(q) || !family_asked(q, src->sa.sa_family))
-		return;
-	for (i = 0; i < q->iface_cnt; i++) {
-		if (q->ifaces[i].addr.sa.sa_family != src->sa.sa_family)
-			continue;
-		answer(q, &q->ifaces[i], src, NULL);
-		return;
-	}
-}
-
-/* Answers for every interface. @src: NULL, or a wildcard address with the port asked for. */
-static void answer_ifaces(struct query *q, union tcp_sockaddr *src)
-{
-	union tcp_sockaddr from;
-	int i;
-
-	if (src)
-		answer_wildcard(q, src);
-
-	for (i = 0; i < q->iface_cnt; i++) {
-		from = q->ifaces[i].addr;
-		if (!family_asked(q, from.sa.sa_family) ||
-		    (src && src->sa.sa_family != from.sa.sa_family))
-			continue;
-		if (src)
-			tcp_sockaddr_set_port(&from, tcp_sockaddr_port(src));
-		answer(q, &q->ifaces[i], &from, NULL);
-	}
-}
-
-/* Answers for one destination, from the source that the routing table gives or that was asked for. */
-static void answer_dest(struct query *q, union tcp_sockaddr *dest)
-{
-	const struct tcp_iface *iface;
-	union tcp_sockaddr from;
-	char name[80];
-	uint16_t port = 0;
-	int i;
-
-	for (i = 0; i < q->src_cnt && q->src[i].sa.sa_family != dest->sa.sa_family; i++)
-		;
-	if (i < q->src_cnt) {
-		from = q->src[i];
-		port = tcp_sockaddr_port(&from);
-	} else if (q->src_cnt) {
-		return;
-	}
-	tcp_sockaddr_str(dest, name, sizeof(name));
-	if (i == q->src_cnt || tcp_sockaddr_any(&from)) {
-		if (tcp_iface_route(dest, &from)) {
-			q->err = info_refuse(&tcp_provider, "has no route to %s", name);
-			return;
-		}
-		tcp_sockaddr_set_port(&from, port);
-	}
-	iface = iface_of(q, &from);
-	if (iface)
-		answer(q, iface, &from, dest);
-	else
-		q->err = info_refuse(&tcp_provider,
-				     "reaches %s from no interface that it may use", name);
-}
-
-static void answer_src(struct query *q, union tcp_sockaddr *src)
-{
-	const struct tcp_iface *iface;
-	char name[80];
-
-	if (tcp_sockaddr_any(src)) {
-		answer_ifaces(q, src);
-		return;
-	}
-	iface = iface_of(q, src);
-	if (iface) {
-		answer(q, iface, src, NULL);
-		return;
-	}
-	tcp_sockaddr_str(src, name, sizeof(name));
-	q->err = info_refuse(&tcp_provider, "no interface of this host has the address %s",
-			     name);
-}
-
-/* Reads an address of the hints. Returns 1, 0 when there is none, or -FI_ENODATA. */
-static int hint_addr(const void *addr, size_t len, const char *which, union tcp_sockaddr *out)
-{
-	if (!addr)
-		return 0;
-	if (tcp_sockaddr_copy(out, addr, len))
-		return info_refuse(&tcp_provider,
-				   "the %s address of %zu bytes is not an IP socket address",
-				   which, len);
-	return 1;
-}
-
-/* Keeps the first address of a family that was asked for. Returns the number of addresses kept. */
-static int keep_first(const struct query *q, const union tcp_sockaddr *found, int cnt,
-		      sa_family_t family, union tcp_sockaddr *out)
-{
-	int i;
-
-	for (i = 0; i < cnt && family_asked(q, family); i++) {
-		if (found[i].sa.sa_family != family)
-			continue;
-		*out = found[i];
-		return 1;
-	}
-	return 0;
-}
-
-/*
- * Resolves node and service to one address of each requested family. IPv4 is first, whatever the
- * resolver prefers: endpoints listen there by default.
- */
-static int resolve(struct query *q, const char *node, const char *service, uint64_t flags,
-		   union tcp_sockaddr *out)
-{
-	union tcp_sockaddr found[RESOLVED_MAX];
-	int cnt, kept;
-	char why[128];
-
-	cnt = tcp_resolve(node, service, flags, AF_UNSPEC, found, RESOLVED_MAX, why,
-			  sizeof(why));
-	if (cnt < 0)
-		return info_refuse(&tcp_provider, "%s", why);
-	kept = keep_first(q, found, cnt, AF_INET, out);
-	kept += keep_first(q, found, cnt, AF_INET6, out + kept);
-	if (kept)
-		return kept;
-	return info_refuse(&tcp_provider, "finds no address of the requested format for %s",
-			   node ? node : service);
-}
-
-/* Reads the parameters of fi_getinfo. Returns 0 or -FI_ENODATA. */
-static int read_question(struct query *q, const char *node, const char *service, uint64_t flags)
-{
-	bool named = node || service, source = flags & FI_SOURCE;
-	int cnt;
-
-	if (named && source) {
-		cnt = resolve(q, node, service, flags, q->src);
-		if (cnt < 0)
-			return cnt;
-		q->src_cnt = cnt;
-	} else if (q->hints) {
-		cnt = hint_addr(q->hints->src_addr, q->hints->src_addrlen, "source", q->src);
-		if (cnt < 0)
-			return cnt;
-		q->src_cnt = cnt;
-	}
-	if (named && !source) {
-		cnt = resolve(q, node, service, flags, q->dest);
-		if (cnt < 0)
-			return cnt;
-		q->dest_cnt = cnt;
-	} else if (q->hints) {
-		cnt = hint_addr(q->hints->dest_addr, q->hints->dest_addrlen, "destination",
-				q->dest);
-		if (cnt < 0)
-			return cnt;
-		q->dest_cnt = cnt;
-	}
-	return 0;
-}
-
-static void answer_all(struct query *q)
-{
-	int i;
-
-	q->err = -FI_ENODATA;
-	for (i = 0; i < q->dest_cnt; i++)
-		answer_dest(q, &q->dest[i]);
-	for (i = 0; i < q->src_cnt && !q->dest_cnt; i++)
-		answer_src(q, &q->src[i]);
-	if (!q->dest_cnt && !q->src_cnt)
-		answer_ifaces(q, NULL);
-}
-
 /*
  * A query that leaves the type open gets RDM endpoints and, behind them, MSG endpoints, as from
  * libfabric: a program that takes the first answer reaches any number of peers by it.
  */
-static void answer_besides(struct query *q)
+static void answer_besides(struct query *query)
 {
-	int err = q->err;
+	int err = query->q.err;
 
-	if (info_identity_of(weft_tcp_identities, q->hints)->spellings)
+	if (info_identity_of(weft_tcp_identities, query->q.hints)->spellings)
 		return; /* the name of a layer over them */
-	q->connects = q->besides = true;
-	answer_all(q);
-	q->err = err;
+	query->connects = query->besides = true;
+	tcp_question_answer(&query->q);
+	query->q.err = err;
 }
 
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info)
 {
-	struct query q = { .version = version, .hints = hints };
-	enum fi_ep_type type;
-	char why[128];
-	int err;
+	enum fi_ep_type type = hints && hints->ep_attr ? hints->ep_attr->type : FI_EP_UNSPEC;
+	struct query query = {
+		.q = {
+			.provider = &tcp_provider,
+			.setting = { TCP_IFACE_VARIABLE, tcp_settings.iface },
+			.version = version,
+			.hints = hints,
+			.answer = answer,
+		},
+		.connects = type == FI_EP_MSG,
+	};
+	int err = tcp_question_read(&query.q, node, service, flags);
 
-	err = read_question(&q, node, service, flags);
 	if (err)
 		return err;
-	q.iface_cnt = tcp_ifaces(&q.ifaces, why, sizeof(why));
-	if (q.iface_cnt < 0)
-		return q.iface_cnt == -FI_ENOMEM ? -FI_ENOMEM
-						 : info_refuse(&tcp_provider, "%s", why);
-	type = hints && hints->ep_attr ? hints->ep_attr->type : FI_EP_UNSPEC;
-	q.connects = type == FI_EP_MSG;
-	answer_all(&q);
+	tcp_question_answer(&query.q);
 	if (type == FI_EP_UNSPEC)
-		answer_besides(&q);
-	free(q.ifaces);
-	if (!q.answers)
-		return q.err;
-	*info = q.answers;
-	return 0;
+		answer_besides(&query);
+	return tcp_question_end(&query.q, info);
 }

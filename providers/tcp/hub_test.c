@@ -323,8 +323,11 @@ static void listeners_without_an_address_have_that_of_an_interface(void **state)
 	char why[128];
 
 	for (int i = 0; i < 2; i++) {
+		const struct tcp_iface_setting setting = { TCP_IFACE_VARIABLE, names[i] };
+
 		tcp_settings.iface = names[i];
-		assert_int_equal(tcp_iface_default(AF_UNSPEC, &want, why, sizeof(why)), 0);
+		assert_int_equal(
+			tcp_iface_default(&setting, AF_UNSPEC, &want, why, sizeof(why)), 0);
 		assert_int_equal(tcp_open((struct engine_ep *)&side, &attr, &side.addr,
 					  &side.wire, why, sizeof(why)),
 				 0);

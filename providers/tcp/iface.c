@@ -9,7 +9,6 @@
 #include <rdma/fi_errno.h>
 #include <unistd.h>
 #include "iface.h"
-#include "tcp.h"
 
 int tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out)
 {
@@ -100,13 +99,13 @@ static void insert_by_rank(struct tcp_iface *list, int cnt, const struct tcp_ifa
 	list[at] = *iface;
 }
 
-static bool wanted(const struct ifaddrs *a)
+static bool wanted(const struct ifaddrs *a, const struct tcp_iface_setting *setting)
 {
 	if (!a->ifa_addr || !(a->ifa_flags & IFF_UP))
 		return false;
 	if (a->ifa_addr->sa_family != AF_INET && a->ifa_addr->sa_family != AF_INET6)
 		return false;
-	return !tcp_settings.iface || !strcmp(tcp_settings.iface, a->ifa_name);
+	return !setting->iface || !strcmp(setting->iface, a->ifa_name);
 }
 
 static struct tcp_iface iface_of(const struct ifaddrs *a, const union tcp_sockaddr *route4,
@@ -129,7 +128,8 @@ static struct tcp_iface iface_of(const struct ifaddrs *a, const union tcp_sockad
  * Writes the addresses of @all that may be used to @list, by rank; it has room. Returns their
  * number.
  */
-static int ranked(const struct ifaddrs *all, struct tcp_iface *list)
+static int ranked(const struct ifaddrs *all, const struct tcp_iface_setting *setting,
+		  struct tcp_iface *list)
 {
 	union tcp_sockaddr route4 = { 0 }, route6 = { 0 };
 	struct tcp_iface iface;
@@ -138,7 +138,7 @@ static int ranked(const struct ifaddrs *all, struct tcp_iface *list)
 	default_route(AF_INET, &route4);
 	default_route(AF_INET6, &route6);
 	for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
-		if (!wanted(a))
+		if (!wanted(a, setting))
 			continue;
 		iface = iface_of(a, &route4, &route6);
 		insert_by_rank(list, cnt++, &iface);
@@ -146,18 +146,19 @@ static int ranked(const struct ifaddrs *all, struct tcp_iface *list)
 	return cnt;
 }
 
-static int none_is_up(char *why, size_t why_len)
+static int none_is_up(const struct tcp_iface_setting *setting, char *why, size_t why_len)
 {
-	if (tcp_settings.iface)
+	if (setting->iface)
 		snprintf(why, why_len,
-			 "FI_TCP_IFACE is %s, and no interface of that name is up with an address",
-			 tcp_settings.iface);
+			 "%s is %s, and no interface of that name is up with an address",
+			 setting->variable, setting->iface);
 	else
 		snprintf(why, why_len, "no interface is up with an IP address");
 	return -FI_ENODATA;
 }
 
-int tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len)
+int tcp_ifaces(const struct tcp_iface_setting *setting, struct tcp_iface **list, char *why,
+	       size_t why_len)
 {
 	struct ifaddrs *all, *a;
 	struct tcp_iface *found;
@@ -168,29 +169,30 @@ int tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len)
 		return -FI_ENODATA;
 	}
 	for (a = all; a; a = a->ifa_next)
-		cnt += wanted(a);
+		cnt += wanted(a, setting);
 	found = calloc((size_t)cnt + 1, sizeof(*found));
 	if (!found) {
 		freeifaddrs(all);
 		snprintf(why, why_len, "out of memory");
 		return -FI_ENOMEM;
 	}
-	cnt = ranked(all, found);
+	cnt = ranked(all, setting, found);
 	freeifaddrs(all);
 	if (!cnt) {
 		free(found);
-		return none_is_up(why, why_len);
+		return none_is_up(setting, why, why_len);
 	}
 	*list = found;
 	return cnt;
 }
 
-int tcp_iface_default(int family, union tcp_sockaddr *out, char *why, size_t why_len)
+int tcp_iface_default(const struct tcp_iface_setting *setting, int family,
+		      union tcp_sockaddr *out, char *why, size_t why_len)
 {
 	struct tcp_iface *list;
 	int cnt, i;
 
-	cnt = tcp_ifaces(&list, why, why_len);
+	cnt = tcp_ifaces(setting, &list, why, why_len);
 	if (cnt < 0)
 		return cnt;
 	for (i = 0; i < cnt; i++) {

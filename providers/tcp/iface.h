@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The host's interface addresses in order of preference: the one that the default route leaves
- * from, other IPv4, IPv6, loopback last. FI_TCP_IFACE narrows them to one interface.
+ * from, other IPv4, IPv6, loopback last. Used by tcp and by udp; the setting
+ * FI_TCP_IFACE, or FI_UDP_IFACE, narrows them to one interface.
  */
 #ifndef WEFT_TCP_IFACE_H
 #define WEFT_TCP_IFACE_H
@@ -28,14 +29,23 @@ struct tcp_iface {
 	enum tcp_iface_rank rank;
 };
 
+/* The setting that narrows them to one interface. */
+struct tcp_iface_setting {
+	/* FI_TCP_IFACE or FI_UDP_IFACE: for the reason of a failure */
+	const char *variable;
+	/* its value; NULL: any interface */
+	const char *iface;
+};
+
 /*
  * tcp_ifaces - list the addresses of all interfaces that are up
  * @list: out: best first, owned: free()
  * @why:  one sentence on failure
  *
- * Returns their number, at least 1, -FI_ENODATA (none, or none of FI_TCP_IFACE), or another -FI_E*.
+ * Returns their number, at least 1, -FI_ENODATA (none, or none that the setting allows), or another -FI_E*.
  */
-int tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len);
+int tcp_ifaces(const struct tcp_iface_setting *setting, struct tcp_iface **list, char *why,
+	       size_t why_len);
 
 /*
  * tcp_iface_default - find the best address of a family
@@ -43,7 +53,8 @@ int tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len);
  *
  * Returns 0 or what tcp_ifaces() returns.
  */
-int tcp_iface_default(int family, union tcp_sockaddr *out, char *why, size_t why_len);
+int tcp_iface_default(const struct tcp_iface_setting *setting, int family,
+		      union tcp_sockaddr *out, char *why, size_t why_len);
 
 /*
  * tcp_iface_route - find the local address from which packets to @dest leave; its port is 0

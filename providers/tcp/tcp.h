@@ -31,6 +31,8 @@ struct tcp_settings {
 
 extern struct tcp_settings tcp_settings;
 
+#define TCP_IFACE_VARIABLE "FI_TCP_IFACE"
+
 /* tcp_getinfo - fi_getinfo for this provider, any thread. Source: fi_getinfo(3) */
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info);

@@ -29,10 +29,11 @@ void tcp_due(struct tcp_conn *conn, uint64_t ns)
 static int choose_address(struct tcp_wire *wire, const struct weft_addr *bind_addr,
 			  union tcp_sockaddr *at, char *why, size_t why_len)
 {
+	const struct tcp_iface_setting setting = { TCP_IFACE_VARIABLE, tcp_settings.iface };
 	int err;
 
 	if (!bind_addr || !bind_addr->family) {
-		err = tcp_iface_default(AF_UNSPEC, at, why, why_len);
+		err = tcp_iface_default(&setting, AF_UNSPEC, at, why, why_len);
 		if (err)
 			return err;
 		if (bind_addr && bind_addr->port)
@@ -49,7 +50,7 @@ static int choose_address(struct tcp_wire *wire, const struct weft_addr *bind_ad
 		wire->local = *at;
 		return 0;
 	}
-	return tcp_iface_default(at->sa.sa_family, &wire->local, why, why_len);
+	return tcp_iface_default(&setting, at->sa.sa_family, &wire->local, why, why_len);
 }
 
 static int start_listening(struct tcp_wire *wire, const struct wire_attr *attr, char *why,

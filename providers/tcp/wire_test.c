@@ -595,8 +595,9 @@ static void a_wildcard_names_an_address_to_connect_to(void **state)
 	struct wire_conn *ba, *ab;
 	char why[128];
 	union tcp_sockaddr best, got;
+	const struct tcp_iface_setting every = { TCP_IFACE_VARIABLE, NULL };
 
-	assert_int_equal(tcp_iface_default(AF_INET, &best, why, sizeof(why)), 0);
+	assert_int_equal(tcp_iface_default(&every, AF_INET, &best, why, sizeof(why)), 0);
 	tcp_sockaddr_set(&got, &a->addr);
 	assert_true(tcp_sockaddr_same_ip(&best, &got));
 	assert_int_not_equal(a->addr.port, 0);

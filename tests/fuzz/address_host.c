@@ -55,7 +55,8 @@ int __real_getaddrinfo(const char *node, const char *service, const struct addri
 		       struct addrinfo **list);
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		       struct addrinfo **list);
-int __wrap_tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len);
+int __wrap_tcp_ifaces(const struct tcp_iface_setting *setting, struct tcp_iface **list,
+		      char *why, size_t why_len);
 int __wrap_tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out);
 
 /* No name server is asked and no file read: there are localhost, host0 to host255, and http. */
@@ -102,7 +103,8 @@ static void iface_addr(int i, union tcp_sockaddr *out)
 		out->in6.sin6_scope_id = 2;
 }
 
-int __wrap_tcp_ifaces(struct tcp_iface **list, char *why, size_t why_len)
+int __wrap_tcp_ifaces(const struct tcp_iface_setting *setting, struct tcp_iface **list,
+		      char *why, size_t why_len)
 {
 	static struct tcp_iface all[IFACE_CNT];
 
