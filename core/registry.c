@@ -15,7 +15,7 @@
 #include "registry.h"
 
 /* Providers with these names come first in answers, in this order. */
-static const char *const first_names[] = { "link", "shm", "tcp" };
+static const char *const first_names[] = { "link", "shm", "tcp", "udp" };
 #define FIRST_CNT (sizeof(first_names) / sizeof(first_names[0]))
 
 /* Protects the list, its order and all reference counts. */

@@ -54,7 +54,7 @@ REASONS = (
      'in this mode it knows no address to connect to'),
     (r'-e msg| fi_msg(?! g00n13s)| fi_cm_data',
      'requires connected (MSG) endpoints; of Weft only tcp has them'),
-    (r'dgram(?! g00n13s)', 'requires datagram endpoints; Weft has only RDM endpoints'),
+    (r'dgram(?! g00n13s)', 'requires datagram endpoints; of Weft only udp has them'),
     (r'^[Eb] fi_(shared_ctx|scalable_ep)',
      'inserts the dest_addr of fi_getinfo without having asked for a destination'),
     (r'^[Eb] fi_rdm_shared_av', 'uses the separate socket without having opened it'),

@@ -37,7 +37,7 @@ def info(build):
     order = [names.index(name) for name in ('link', 'shm', 'tcp')]
     if order != sorted(order):
         raise mpi.Failed(f'fi_info lists {names}')
-    if not set(names[:names.index('lnx')]) <= {'link', 'shm', 'tcp'}:
+    if not set(names[:names.index('lnx')]) <= {'link', 'shm', 'tcp', 'udp'}:
         raise mpi.Failed(f'fi_info lists {names}: names of others come last')
     for name, means in (('link', {'link'}), ('shm', {'shm'}), ('tcp', {'tcp', 'tcp;ofi_rxm'}),
                         ('ofi_rxm', {'tcp;ofi_rxm'}), ('sockets', {'sockets'})):

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The parts of an endpoint. Each call holds the domain's lock where nothing else is said. */
+#ifndef WEFT_UDP_ENDPOINT_H
+#define WEFT_UDP_ENDPOINT_H
+
+#include "objects.h"
+
+/* udp_ep_progress - take what has arrived, and send what was held back */
+void udp_ep_progress(struct udp_ep *ep);
+
+/*
+ * udp_ep_arm - have the waits' epolls look for what the endpoint waits for
+ * A datagram without a receive is none of it: it would end every sleep at once.
+ */
+void udp_ep_arm(struct udp_ep *ep);
+
+/* udp_ep_watch, udp_ep_unwatch - have the waits' epolls hold a socket of the endpoint, or no more */
+int udp_ep_watch(struct udp_ep *ep, int fd);
+void udp_ep_unwatch(struct udp_ep *ep, int fd);
+
+/* udp_ep_bind - open its socket, if that is not open yet. Returns 0 or -FI_E*, which is logged */
+int udp_ep_bind(struct udp_ep *ep);
+
+/* One datagram to send. */
+struct udp_send {
+	const struct iovec *iov;
+	size_t iov_cnt;
+	fi_addr_t to;
+	void *context;
+	/* of the call: FI_INJECT, FI_MORE, FI_MULTICAST, FI_COMPLETION */
+	uint64_t flags;
+	/* fi_inject: no completion, whatever the flags */
+	bool silent;
+};
+
+/*
+ * udp_send - send a datagram, or hold it back with FI_MORE
+ * Returns 0, -FI_EAGAIN when the kernel has no room now, or another -FI_E*: nothing happened.
+ */
+ssize_t udp_send(struct udp_ep *ep, const struct udp_send *send);
+/* udp_send_flush - send what is held back; what the kernel has no room for stays */
+void udp_send_flush(struct udp_ep *ep);
+/* udp_send_held - returns how many are held back */
+uint32_t udp_send_held(const struct udp_ep *ep);
+/* udp_send_close - send what is held back, as far as that is possible, and free the memory */
+void udp_send_close(struct udp_ep *ep);
+
+/* udp_recv - post a receive. Returns 0, -FI_EAGAIN: as many as rx_attr.size are posted, or another -FI_E* */
+ssize_t udp_recv(struct udp_ep *ep, const struct iovec *iov, size_t cnt, void *context,
+		 uint64_t flags);
+/* udp_recv_progress - take datagrams into the receives that are posted */
+void udp_recv_progress(struct udp_ep *ep);
+/* udp_recv_cancel - remove the receive with that context. Returns 0 or -FI_ENOENT */
+int udp_recv_cancel(struct udp_ep *ep, const void *context);
+
+/* udp_group_find - the group of that number, or NULL */
+struct udp_group *udp_group_find(const struct udp_ep *ep, fi_addr_t addr);
+
+#endif

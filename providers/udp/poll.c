@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The poll set object: completion queues and counters of a domain, looked at together. Source: fi_poll(3). */
+#include "absent.h"
+#include "report.h"
+
+/* A queue or counter of a poll set. */
+struct polled {
+	struct list link;
+	struct fid *fid;
+};
+
+struct udp_poll {
+	struct fid_poll fid;
+	struct udp_domain *domain;
+	/* struct polled */
+	struct list list;
+};
+
+static _Atomic int *refs_of(struct fid *fid, struct udp_wait **wait)
+{
+	struct udp_cntr *cntr = container_of(fid, struct udp_cntr, fid.fid);
+	struct udp_cq *cq = container_of(fid, struct udp_cq, fid.fid);
+
+	*wait = fid->fclass == FI_CLASS_CQ ? &cq->wait : &cntr->wait;
+	return fid->fclass == FI_CLASS_CQ ? &cq->refs : &cntr->refs;
+}
+
+static bool there(struct fid *fid)
+{
+	return fid->fclass == FI_CLASS_CQ
+		       ? cq_reached(&container_of(fid, struct udp_cq, fid.fid)->queue, 1)
+		       : udp_cntr_moved(container_of(fid, struct udp_cntr, fid.fid));
+}
+
+static int poll_call(struct fid_poll *fid, void **context, int cnt)
+{
+	struct udp_poll *poll = container_of(fid, struct udp_poll, fid);
+	struct polled *polled;
+	struct udp_wait *wait;
+	int found = 0;
+
+	if (cnt < 0 || (cnt && !context))
+		return -FI_EINVAL;
+	if (!udp_enter(poll->domain))
+		return -FI_EOPBADSTATE;
+	list_for_each_entry(polled, &poll->list, link) {
+		refs_of(polled->fid, &wait);
+		udp_wait_progress(wait);
+		if (found < cnt && there(polled->fid))
+			context[found++] = polled->fid->context;
+	}
+	udp_leave(poll->domain);
+	return found;
+}
+
+static int poll_add(struct fid_poll *fid, struct fid *event, uint64_t flags)
+{
+	struct udp_poll *poll = container_of(fid, struct udp_poll, fid);
+	struct udp_wait *wait;
+	struct polled *polled;
+	_Atomic int *refs;
+
+	if (!event || flags || (event->fclass != FI_CLASS_CQ && event->fclass != FI_CLASS_CNTR))
+		return udp_refuse(
+			FI_LOG_DOMAIN, -FI_EINVAL, "fi_poll_add",
+			"a poll set takes completion queues and counters, and no flags");
+	refs = refs_of(event, &wait);
+	if (wait->domain != poll->domain)
+		return udp_refuse(FI_LOG_DOMAIN, -FI_EINVAL, "fi_poll_add",
+				  "an object of another domain");
+	polled = platform_alloc(sizeof(*polled));
+	if (!polled)
+		return -FI_ENOMEM;
+	polled->fid = event;
+	udp_ref(refs);
+	platform_lock(&poll->domain->lock);
+	list_add_tail(&poll->list, &polled->link);
+	platform_unlock(&poll->domain->lock);
+	return 0;
+}
+
+static void drop(struct polled *polled)
+{
+	struct udp_wait *wait;
+
+	udp_unref(refs_of(polled->fid, &wait));
+	list_remove(&polled->link);
+	platform_free(polled);
+}
+
+static int poll_del(struct fid_poll *fid, struct fid *event, uint64_t flags)
+{
+	struct udp_poll *poll = container_of(fid, struct udp_poll, fid);
+	struct polled *polled;
+	int ret = -FI_EINVAL;
+
+	platform_lock(&poll->domain->lock);
+	list_for_each_entry(polled, &poll->list, link) {
+		if (polled->fid != event)
+			continue;
+		drop(polled);
+		ret = 0;
+		break;
+	}
+	platform_unlock(&poll->domain->lock);
+	return ret;
+}
+
+static int poll_close(struct fid *fid)
+{
+	struct udp_poll *poll = container_of(fid, struct udp_poll, fid.fid);
+
+	while (!list_empty(&poll->list))
+		drop(container_of(poll->list.next, struct polled, link));
+	udp_unref(&poll->domain->refs);
+	platform_free(poll);
+	return 0;
+}
+
+static struct fi_ops poll_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = poll_close,
+	.bind = udp_no_bind,
+	.control = udp_no_control,
+	.ops_open = udp_no_ops_open,
+	.tostr = udp_no_tostr,
+	.ops_set = udp_no_ops_set,
+};
+
+static struct fi_ops_poll poll_ops = {
+	.size = sizeof(struct fi_ops_poll),
+	.poll = poll_call,
+	.poll_add = poll_add,
+	.poll_del = poll_del,
+};
+
+int udp_poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **out)
+{
+	struct udp_domain *domain = container_of(fid, struct udp_domain, fid);
+	struct udp_poll *poll;
+
+	if (!out || (attr && attr->flags))
+		return udp_refuse(FI_LOG_DOMAIN, out ? -FI_EBADFLAGS : -FI_EINVAL,
+				  "fi_poll_open", "NULL where the set is to go, or flags");
+	poll = platform_alloc(sizeof(*poll));
+	if (!poll)
+		return -FI_ENOMEM;
+	poll->fid.fid.fclass = FI_CLASS_POLL;
+	poll->fid.fid.ops = &poll_fi_ops;
+	poll->fid.ops = &poll_ops;
+	poll->domain = domain;
+	list_init(&poll->list);
+	udp_ref(&domain->refs);
+	*out = &poll->fid;
+	return 0;
+}

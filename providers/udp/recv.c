@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Receiving: the kernel writes each datagram into the receive that was posted first. Until there is one it keeps the
+ * datagram, or drops it when its buffer is full. Called with the domain locked.
+ */
+#include <sys/epoll.h>
+#include "endpoint.h"
+#include "report.h"
+#include "socket.h"
+
+#define RECV_FLAGS (FI_RECV | FI_MSG)
+
+static struct udp_rx *rx_first(const struct udp_ep *ep)
+{
+	return container_of(ep->rx.next, struct udp_rx, link);
+}
+
+static void rx_release(struct udp_ep *ep, struct udp_rx *rx)
+{
+	list_remove(&rx->link);
+	pool_put(&ep->rx_pool, rx);
+}
+
+ssize_t udp_recv(struct udp_ep *ep, const struct iovec *iov, size_t cnt, void *context,
+		 uint64_t flags)
+{
+	struct udp_rx *rx;
+
+	if (!ep->receives)
+		return -FI_ENOSYS;
+	if (cnt > UDP_IOV_MAX || (cnt && !iov) || (flags & FI_MULTI_RECV && cnt != 1))
+		return -FI_EINVAL;
+	if (ep->rx_pool.used >= ep->rx_size)
+		return -FI_EAGAIN;
+	rx = pool_get(&ep->rx_pool);
+	if (!rx)
+		return -FI_EAGAIN;
+	for (size_t i = 0; i < cnt; i++)
+		rx->iov[i] = iov[i];
+	rx->iov_cnt = cnt;
+	rx->context = context;
+	rx->flags = flags;
+	list_add_tail(&ep->rx, &rx->link);
+	/* Somebody may sleep that armed while nothing was posted. */
+	if (unlikely(ep->watched && !(ep->interest & EPOLLIN)))
+		udp_ep_arm(ep);
+	return 0;
+}
+
+/* The source of a datagram as an index of the vector; FI_ADDR_NOTAVAIL for one that is not in it. */
+static fi_addr_t source_of(struct udp_ep *ep, const struct msghdr *msg)
+{
+	const union tcp_sockaddr *name = msg->msg_name;
+	struct weft_addr addr = { .version = ADDR_VERSION, .kind = ADDR_SERVICE };
+
+	if (!ep->source || msg->msg_namelen < sizeof(name->in) ||
+	    msg->msg_namelen < tcp_sockaddr_len(name))
+		return FI_ADDR_NOTAVAIL;
+	tcp_sockaddr_get(name, &addr);
+	/* The scope of a link's address is local to this host; others have none. */
+	return av_find(&ep->av->table, &addr);
+}
+
+/* A datagram of @len bytes, of which @room fitted, is in a receive. */
+static void received(struct udp_ep *ep, struct udp_rx *rx, const struct mmsghdr *hdr)
+{
+	size_t len = hdr->msg_len, room = 0;
+	fi_addr_t src = source_of(ep, &hdr->msg_hdr);
+	void *buf = rx->iov_cnt ? rx->iov[0].iov_base : NULL;
+	uint64_t flags = RECV_FLAGS;
+
+	for (size_t i = 0; i < rx->iov_cnt && len > room; i++)
+		room += rx->iov[i].iov_len;
+	if (rx->flags & FI_MULTI_RECV) {
+		size_t used = len < room ? len : room;
+
+		rx->iov[0].iov_base = (char *)buf + used;
+		rx->iov[0].iov_len -= used;
+		if (rx->iov[0].iov_len < ep->multi_min)
+			flags |= FI_MULTI_RECV;
+	}
+	if (unlikely(hdr->msg_hdr.msg_flags & MSG_TRUNC && len > room)) {
+		udp_cq_error(ep->rx_cq, &(struct fi_cq_err_entry){
+						.op_context = rx->context,
+						.flags = flags,
+						.len = room,
+						.buf = buf,
+						.olen = len - room,
+						.err = FI_ETRUNC,
+						.prov_errno = FI_ETRUNC,
+						.src_addr = src,
+					});
+		udp_cntr_error(ep->rx_cntr);
+	} else {
+		if (ep->rx_cq && rx->flags & FI_COMPLETION)
+			udp_cq_write(ep->rx_cq, rx->context, flags, len, buf, src);
+		udp_cntr_count(ep->rx_cntr);
+	}
+	if (!(rx->flags & FI_MULTI_RECV) || flags & FI_MULTI_RECV)
+		rx_release(ep, rx);
+}
+
+/* Points the batch at the receives in order; a multi-receive buffer is the last, since what it has left changes. */
+static unsigned int prepare(struct udp_ep *ep, struct udp_batch *batch)
+{
+	unsigned int cnt = 0;
+	struct udp_rx *rx;
+
+	list_for_each_entry(rx, &ep->rx, link) {
+		if (cnt == ep->ask)
+			break;
+		batch->hdrs[cnt].msg_hdr = (struct msghdr){
+			.msg_name = ep->source ? &batch->names[cnt] : NULL,
+			.msg_namelen = ep->source ? sizeof(batch->names[cnt]) : 0,
+			.msg_iov = rx->iov,
+			.msg_iovlen = rx->iov_cnt,
+		};
+		cnt++;
+		if (rx->flags & FI_MULTI_RECV)
+			break;
+	}
+	return cnt;
+}
+
+/*
+ * Takes datagrams of one socket. What is asked for follows what was found: a call that finds fewer has looked once
+ * in vain, which a program that waits for one datagram at a time is not to pay for.
+ */
+static void take(struct udp_ep *ep, int fd)
+{
+	struct udp_batch *batch = ep->domain->batch;
+	unsigned int cnt = prepare(ep, batch);
+	int got = cnt ? udp_socket_receive(fd, batch->hdrs, cnt) : 0;
+
+	for (int i = 0; i < got; i++)
+		received(ep, rx_first(ep), &batch->hdrs[i]);
+	if ((unsigned int)got == ep->ask)
+		ep->ask = ep->ask * 2 < UDP_BATCH ? ep->ask * 2 : UDP_BATCH;
+	else if ((unsigned int)got < ep->ask)
+		ep->ask = got > 1 ? (unsigned int)got : 1;
+}
+
+void udp_recv_progress(struct udp_ep *ep)
+{
+	struct udp_group *group;
+
+	if (list_empty(&ep->rx))
+		return;
+	take(ep, ep->fd);
+	list_for_each_entry(group, &ep->groups, link)
+		if (group->fd >= 0)
+			take(ep, group->fd);
+}
+
+int udp_recv_cancel(struct udp_ep *ep, const void *context)
+{
+	struct udp_rx *rx;
+
+	list_for_each_entry(rx, &ep->rx, link) {
+		if (rx->context != context)
+			continue;
+		udp_cq_error(ep->rx_cq, &(struct fi_cq_err_entry){
+						.op_context = rx->context,
+						.flags = RECV_FLAGS,
+						.err = FI_ECANCELED,
+						.prov_errno = FI_ECANCELED,
+						.src_addr = FI_ADDR_NOTAVAIL,
+					});
+		udp_cntr_error(ep->rx_cntr);
+		rx_release(ep, rx);
+		return 0;
+	}
+	return -FI_ENOENT;
+}

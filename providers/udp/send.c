@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sending: a call hands its datagram to the kernel, which has copied it when the call returns, and completes at once.
+ * With FI_MORE datagrams are held back, until a call without it, a full batch or progress sends them together.
+ * Called with the domain locked.
+ */
+#include "endpoint.h"
+#include "report.h"
+#include "socket.h"
+
+#define SEND_FLAGS (FI_SEND | FI_MSG)
+
+/* A datagram that is held back. */
+struct held {
+	union tcp_sockaddr to;
+	struct iovec iov[UDP_IOV_MAX];
+	void *context;
+	bool reported;
+};
+
+struct udp_staged {
+	struct mmsghdr hdrs[UDP_BATCH];
+	struct held held[UDP_BATCH];
+	/* in a ring that begins here; as many */
+	uint32_t cnt;
+	/* UDP_BATCH times the longest injected message */
+	char *injected;
+};
+
+static void sent(struct udp_ep *ep, void *context, bool reported)
+{
+	if (reported)
+		udp_cq_write(ep->tx_cq, context, SEND_FLAGS, 0, NULL, FI_ADDR_NOTAVAIL);
+	udp_cntr_count(ep->tx_cntr);
+}
+
+/* Drops the first @cnt of those that are held back. */
+static void drop_first(struct udp_staged *staged, uint32_t cnt)
+{
+	staged->cnt -= cnt;
+	memmove(staged->held, staged->held + cnt, staged->cnt * sizeof(staged->held[0]));
+	memmove(staged->hdrs, staged->hdrs + cnt, staged->cnt * sizeof(staged->hdrs[0]));
+	for (uint32_t i = 0; i < staged->cnt; i++) {
+		staged->hdrs[i].msg_hdr.msg_name = &staged->held[i].to;
+		staged->hdrs[i].msg_hdr.msg_iov = staged->held[i].iov;
+	}
+}
+
+/* The first of those that are held back can't be sent. */
+static void failed(struct udp_ep *ep, const struct held *held, int err)
+{
+	udp_cq_error(ep->tx_cq, &(struct fi_cq_err_entry){
+					.op_context = held->context,
+					.flags = SEND_FLAGS,
+					.err = -err,
+					.prov_errno = -err,
+					.src_addr = FI_ADDR_NOTAVAIL,
+				});
+	udp_cntr_error(ep->tx_cntr);
+}
+
+void udp_send_flush(struct udp_ep *ep)
+{
+	struct udp_staged *staged = ep->staged;
+	int ret;
+
+	while (staged && staged->cnt) {
+		ret = udp_socket_send_several(ep->fd, staged->hdrs, staged->cnt);
+		if (ret == -FI_EAGAIN)
+			return;
+		if (ret < 0)
+			failed(ep, &staged->held[0], ret);
+		for (int i = 0; i < ret; i++)
+			sent(ep, staged->held[i].context, staged->held[i].reported);
+		drop_first(staged, ret < 0 ? 1 : (uint32_t)ret);
+	}
+}
+
+uint32_t udp_send_held(const struct udp_ep *ep)
+{
+	return ep->staged ? ep->staged->cnt : 0;
+}
+
+void udp_send_close(struct udp_ep *ep)
+{
+	if (!ep->staged)
+		return;
+	udp_send_flush(ep);
+	platform_free(ep->staged->injected);
+	platform_free(ep->staged);
+	ep->staged = NULL;
+}
+
+/* Returns the memory for what is held back, or NULL. */
+static struct udp_staged *staged_of(struct udp_ep *ep, bool injects)
+{
+	if (!ep->staged)
+		ep->staged = platform_alloc(sizeof(*ep->staged));
+	if (ep->staged && injects && !ep->staged->injected)
+		ep->staged->injected = platform_alloc(UDP_BATCH * ep->inject_max);
+	return ep->staged && (!injects || ep->staged->injected) ? ep->staged : NULL;
+}
+
+static size_t gather(char *to, const struct iovec *iov, size_t cnt)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (iov[i].iov_len)
+			memcpy(to + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	return len;
+}
+
+/* Memory of injected messages that no message held back has: the batch moves, they don't. */
+static char *injected_slot(const struct udp_ep *ep, const struct udp_staged *staged)
+{
+	bool taken[UDP_BATCH] = { false };
+	uint32_t slot = 0;
+
+	for (uint32_t i = 0; i < staged->cnt; i++) {
+		const char *base = staged->held[i].iov[0].iov_base;
+
+		if (base >= staged->injected &&
+		    base < staged->injected + UDP_BATCH * ep->inject_max)
+			taken[(size_t)(base - staged->injected) / ep->inject_max] = true;
+	}
+	while (taken[slot])
+		slot++;
+	return staged->injected + slot * ep->inject_max;
+}
+
+/* Holds a datagram back; there is room. */
+static int hold_back(struct udp_ep *ep, const struct udp_send *send,
+		     const union tcp_sockaddr *to, bool reported)
+{
+	bool injects = send->flags & FI_INJECT || send->silent;
+	struct udp_staged *staged = staged_of(ep, injects);
+	struct held *held;
+	size_t cnt = send->iov_cnt;
+
+	if (!staged)
+		return -FI_EAGAIN;
+	held = &staged->held[staged->cnt];
+	if (injects) {
+		char *copy = injected_slot(ep, staged);
+
+		held->iov[0] = (struct iovec){ copy, gather(copy, send->iov, cnt) };
+		cnt = 1;
+	}
+	for (size_t i = 0; i < cnt && !injects; i++)
+		held->iov[i] = send->iov[i];
+	held->to = *to;
+	held->context = send->context;
+	held->reported = reported;
+	staged->hdrs[staged->cnt].msg_hdr = (struct msghdr){
+		.msg_name = &held->to,
+		.msg_namelen = tcp_sockaddr_len(to),
+		.msg_iov = held->iov,
+		.msg_iovlen = cnt,
+	};
+	staged->cnt++;
+	return 0;
+}
+
+/* Where a datagram goes. Returns 0 or -FI_EINVAL. */
+static int find_address(const struct udp_ep *ep, const struct udp_send *send,
+			union tcp_sockaddr *to)
+{
+	const struct weft_addr *addr;
+	struct udp_group *group;
+
+	if (send->to & UDP_GROUP_BIT && send->to != FI_ADDR_UNSPEC) {
+		group = udp_group_find(ep, send->to);
+		if (!group || !group->sends)
+			return -FI_EINVAL;
+		*to = group->addr;
+		return 0;
+	}
+	addr = send->flags & FI_MULTICAST ? NULL : av_get(&ep->av->table, send->to);
+	return addr && tcp_sockaddr_set(to, addr) ? 0 : -FI_EINVAL;
+}
+
+/* Returns 0 or -FI_E*. @len: out: bytes of the message */
+static int check(const struct udp_ep *ep, const struct udp_send *send, size_t *len)
+{
+	*len = 0;
+	if (!ep->sends)
+		return -FI_ENOSYS;
+	if (send->iov_cnt > UDP_IOV_MAX || (send->iov_cnt && !send->iov))
+		return -FI_EINVAL;
+	for (size_t i = 0; i < send->iov_cnt; i++) {
+		if (__builtin_add_overflow(*len, send->iov[i].iov_len, len))
+			return -FI_EMSGSIZE;
+		if (send->iov[i].iov_len && !send->iov[i].iov_base)
+			return -FI_EINVAL;
+	}
+	if (*len > ep->msg_max)
+		return -FI_EMSGSIZE;
+	return (send->flags & FI_INJECT || send->silent) && *len > ep->inject_max ? -FI_EMSGSIZE
+										  : 0;
+}
+
+ssize_t udp_send(struct udp_ep *ep, const struct udp_send *send)
+{
+	bool reported = ep->tx_cq && !send->silent && send->flags & FI_COMPLETION;
+	union tcp_sockaddr to;
+	size_t len;
+	int ret = check(ep, send, &len);
+
+	if (!ret)
+		ret = find_address(ep, send, &to);
+	if (ret)
+		return ret;
+	if (udp_send_held(ep) == UDP_BATCH)
+		udp_send_flush(ep);
+	if (udp_send_held(ep) == UDP_BATCH)
+		return -FI_EAGAIN;
+	/* Those that are held back are before it. */
+	if (send->flags & FI_MORE || udp_send_held(ep)) {
+		ret = hold_back(ep, send, &to, reported);
+		if (!ret && !(send->flags & FI_MORE))
+			udp_send_flush(ep);
+		return ret;
+	}
+	ret = udp_socket_send(ep->fd, &(struct msghdr){
+					      .msg_name = &to,
+					      .msg_namelen = tcp_sockaddr_len(&to),
+					      .msg_iov = (struct iovec *)(uintptr_t)send->iov,
+					      .msg_iovlen = send->iov_cnt,
+				      });
+	if (!ret)
+		sent(ep, send->context, reported);
+	return ret;
+}

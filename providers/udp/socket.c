@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Datagram sockets. Called by endpoints and groups with their domain locked. */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <unistd.h>
+#include "fault.h"
+#include "socket.h"
+#include "udp.h"
+
+#ifndef SO_MEMINFO
+#define SO_MEMINFO 55
+#endif
+#define MEMINFO_DROPS 8 /* SK_MEMINFO_DROPS of linux/sock_diag.h */
+#define MEMINFO_CNT   9
+
+#define ERRORS_PASSED 16 /* errors of earlier sends that one call passes over */
+
+static int set_int(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
+}
+
+/* How datagrams to groups leave. */
+static int set_multicast(int fd, int family, unsigned int iface)
+{
+	const struct ip_mreqn from = { .imr_ifindex = (int)iface };
+	int err;
+
+	if (family == AF_INET6) {
+		err = iface ? set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)iface) : 0;
+		if (!err)
+			err = set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, udp_settings.hops);
+		return err ? err
+			   : set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, udp_settings.loop);
+	}
+	if (iface && setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof(from)))
+		return -errno;
+	err = set_int(fd, IPPROTO_IP, IP_MULTICAST_TTL, udp_settings.hops);
+	return err ? err : set_int(fd, IPPROTO_IP, IP_MULTICAST_LOOP, udp_settings.loop);
+}
+
+/* Returns a socket that is bound to @at, or -FI_E*. */
+static int bound(const union tcp_sockaddr *at, bool shared)
+{
+	int err = sys_fault(SYS_CALL_SOCKET), fd;
+
+	if (err)
+		return -err;
+	fd = socket(at->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* As much as the kernel allows: less than what was asked for is no error. */
+	set_int(fd, SOL_SOCKET, SO_RCVBUF, udp_settings.recv_buf);
+	if (shared)
+		err = set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (!err && at->sa.sa_family == AF_INET6)
+		err = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	if (!err)
+		err = -sys_fault(SYS_CALL_BIND);
+	if (!err && bind(fd, &at->sa, tcp_sockaddr_len(at)))
+		err = -errno;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int udp_socket_open(const union tcp_sockaddr *at, unsigned int iface)
+{
+	int fd = bound(at, false), err;
+
+	if (fd < 0)
+		return fd;
+	err = set_multicast(fd, at->sa.sa_family, iface);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+static int join(int fd, const union tcp_sockaddr *group, unsigned int iface)
+{
+	const struct ip_mreqn four = { .imr_multiaddr = group->in.sin_addr,
+				       .imr_ifindex = (int)iface };
+	const struct ipv6_mreq six = { .ipv6mr_multiaddr = group->in6.sin6_addr,
+				       .ipv6mr_interface = iface };
+
+	if (group->sa.sa_family == AF_INET6)
+		return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &six, sizeof(six)) ? -errno
+											: 0;
+	/* Without it the socket gets what any other process of this host has joined. */
+	set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+	return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &four, sizeof(four)) ? -errno : 0;
+}
+
+int udp_socket_join(const union tcp_sockaddr *group, unsigned int iface)
+{
+	union tcp_sockaddr at = *group;
+	int fd, err;
+
+	if (at.sa.sa_family == AF_INET6 && !at.in6.sin6_scope_id)
+		at.in6.sin6_scope_id = iface;
+	fd = bound(&at, true);
+	if (fd < 0)
+		return fd;
+	err = join(fd, group, iface);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int udp_socket_name(int fd, union tcp_sockaddr *name)
+{
+	union tcp_sockaddr got = { 0 };
+	socklen_t len = sizeof(got);
+
+	if (getsockname(fd, &got.sa, &len))
+		return -errno;
+	*name = got;
+	return 0;
+}
+
+int udp_socket_receive(int fd, struct mmsghdr *hdrs, unsigned int cnt)
+{
+	int got;
+
+	for (int i = 0; i < ERRORS_PASSED; i++) {
+		errno = sys_fault(SYS_CALL_RECVMSG);
+		got = errno ? -1 : recvmmsg(fd, hdrs, cnt, MSG_DONTWAIT | MSG_TRUNC, NULL);
+		if (got >= 0)
+			return got;
+		if (errno == EAGAIN)
+			break;
+	}
+	return 0;
+}
+
+/* Returns the error of a send, or 0 for one of an earlier send: it is to be tried again. */
+static int send_error(int err)
+{
+	switch (err) {
+	case EINTR:
+	case ECONNREFUSED:
+		return 0;
+	case EAGAIN:
+	case ENOBUFS:
+	case ENOMEM:
+		return -FI_EAGAIN;
+	default:
+		return -err;
+	}
+}
+
+int udp_socket_send(int fd, const struct msghdr *msg)
+{
+	int err = 0;
+
+	for (int i = 0; i < ERRORS_PASSED && !err; i++) {
+		errno = sys_fault(SYS_CALL_SENDMSG);
+		if (!errno && sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+			return 0;
+		err = send_error(errno);
+	}
+	return err ? err : -FI_EAGAIN;
+}
+
+int udp_socket_send_several(int fd, struct mmsghdr *hdrs, unsigned int cnt)
+{
+	int err = 0, sent;
+
+	for (int i = 0; i < ERRORS_PASSED && !err; i++) {
+		errno = sys_fault(SYS_CALL_SENDMSG);
+		sent = errno ? -1 : sendmmsg(fd, hdrs, cnt, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (sent > 0)
+			return sent;
+		err = send_error(errno);
+	}
+	return err ? err : -FI_EAGAIN;
+}
+
+uint32_t udp_socket_dropped(int fd)
+{
+	uint32_t info[MEMINFO_CNT] = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) || len < sizeof(info))
+		return 0;
+	return info[MEMINFO_DROPS];
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Objects of datagram endpoints: vectors, names, regions, what is left when they are closed, and forks. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "party.h"
+
+static struct party a, b;
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int cnt = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt;
+}
+
+static void many_endpoints_leave_no_descriptor(void **state)
+{
+	enum { CNT = 1000 };
+	static struct party many[CNT];
+	struct rlimit limit;
+	char in, out = 'x';
+	int before, cnt;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cnt = limit.rlim_cur < 2 * CNT ? (int)limit.rlim_cur / 2 : CNT;
+	party_open(&a, &(struct party_choice){ 0 });
+	for (int round = 0; round < 2; round++) {
+		before = descriptors();
+		for (int i = 0; i < cnt; i++)
+			party_open(&many[i], &(struct party_choice){ .domain_of = &a });
+		/* each wait object is one more; these queues have none, and so it is the socket and the event queue's bell */
+		assert_true(descriptors() - before <= 2 * cnt);
+		assert_int_equal(fi_recv(many[cnt - 1].ep, &in, 1, NULL, 0, NULL), 0);
+		assert_int_equal(fi_inject(a.ep, &out, 1, party_meet(&a, &many[cnt - 1])), 0);
+		assert_int_equal(party_completion(&many[cnt - 1], NULL).len, 1);
+		for (int i = 0; i < cnt; i++)
+			party_close(&many[i]);
+		assert_int_equal(descriptors(), before);
+	}
+	party_close(&a);
+}
+
+static void a_vector_knows_addresses(void **state)
+{
+	const struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = 1 };
+	struct sockaddr_in got, both[2];
+	fi_addr_t addr[6], again;
+	size_t len = sizeof(got);
+	char text[64];
+
+	party_open(&a, &(struct party_choice){ 0 });
+	assert_int_equal(fi_av_insertsvc(a.av, "127.0.0.1", "7001", addr, 0, NULL), 1);
+	assert_int_equal(fi_av_lookup(a.av, addr[0], &got, &len), 0);
+	assert_int_equal(len, sizeof(got));
+	assert_int_equal(ntohs(got.sin_port), 7001);
+	len = sizeof(text);
+	assert_string_equal(fi_av_straddr(a.av, &got, text, &len),
+			    "fi_sockaddr_in://127.0.0.1:7001");
+	assert_int_equal(len, strlen(text) + 1);
+	assert_int_equal(fi_av_insert(a.av, &got, 1, &again, 0, NULL), 1);
+	assert_true(again == addr[0]);
+
+	assert_int_equal(fi_av_insertsym(a.av, "127.0.0.1", 2, "7100", 3, addr, 0, NULL), 6);
+	len = sizeof(got);
+	assert_int_equal(fi_av_lookup(a.av, addr[4], &got, &len), 0);
+	assert_int_equal(ntohl(got.sin_addr.s_addr), INADDR_LOOPBACK + 1);
+	assert_int_equal(ntohs(got.sin_port), 7101);
+
+	assert_int_equal(fi_av_remove(a.av, addr, 6, 0), 0);
+	assert_int_equal(fi_av_remove(a.av, addr, 1, 0), -FI_EINVAL);
+	assert_int_equal(fi_av_lookup(a.av, addr[4], &got, &len), -FI_EINVAL);
+
+	/* Of another family, without a port, without a host: none of these. */
+	assert_int_equal(fi_av_insert(a.av, &six, 1, addr, 0, NULL), 0);
+	assert_true(addr[0] == FI_ADDR_NOTAVAIL);
+	both[0] = both[1] = got;
+	both[0].sin_port = 0;
+	both[1].sin_addr.s_addr = 0;
+	assert_int_equal(fi_av_insert(a.av, both, 2, addr, 0, NULL), 0);
+	party_close(&a);
+}
+
+static void insertions_are_reported(void **state)
+{
+	struct fi_av_attr attr = { .type = FI_AV_MAP, .flags = FI_EVENT };
+	struct fi_eq_err_entry err = { 0 };
+	struct fi_eq_entry entry;
+	struct sockaddr_in two[2];
+	struct fid_av *av;
+	fi_addr_t addr[2];
+	uint32_t event;
+
+	party_open(&a, &(struct party_choice){ 0 });
+	assert_int_equal(fi_av_open(a.domain, &attr, &av, NULL), 0);
+	memcpy(&two[0], &a.name, sizeof(two[0]));
+	two[1] = two[0];
+	two[1].sin_port = 0;
+	assert_int_equal(fi_av_insert(av, two, 2, addr, 0, &two), -FI_ENOEQ);
+	assert_int_equal(av->fid.ops->bind(&av->fid, &a.eq->fid, 0), 0);
+	assert_int_equal(fi_av_insert(av, two, 2, addr, 0, &two), 0);
+	assert_int_equal(fi_eq_read(a.eq, &event, &entry, sizeof(entry), 0), -FI_EAVAIL);
+	assert_true(fi_eq_readerr(a.eq, &err, 0) > 0);
+	assert_int_equal(err.data, 1);
+	assert_int_equal(err.err, FI_EINVAL);
+	assert_int_equal(fi_eq_read(a.eq, &event, &entry, sizeof(entry), 0), sizeof(entry));
+	assert_int_equal(event, FI_AV_COMPLETE);
+	assert_int_equal(entry.data, 1);
+	assert_int_equal(fi_close(&av->fid), 0);
+	party_close(&a);
+}
+
+static void a_name_is_known_before_the_endpoint_is_enabled(void **state)
+{
+	struct sockaddr_in before = { 0 }, after = { 0 }, chosen;
+	size_t len = sizeof(before);
+	uint16_t port;
+
+	party_open(&a, &(struct party_choice){ .idle = true });
+	assert_int_equal(fi_getname(&a.ep->fid, &before, &len), 0);
+	assert_int_not_equal(before.sin_port, 0);
+	assert_int_equal(fi_setname(&a.ep->fid, &before, len), -FI_EOPBADSTATE);
+	assert_int_equal(fi_enable(a.ep), 0);
+	assert_int_equal(fi_getname(&a.ep->fid, &after, &len), 0);
+	assert_memory_equal(&before, &after, sizeof(before));
+	len = 3;
+	assert_int_equal(fi_getname(&a.ep->fid, &after, &len), -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(before));
+
+	/* Another endpoint can't have it as long as it is open, and can then. */
+	party_open(&b, &(struct party_choice){ .idle = true });
+	chosen = before;
+	port = before.sin_port;
+	assert_int_equal(fi_setname(&b.ep->fid, &chosen, sizeof(chosen)), 0);
+	assert_int_equal(fi_enable(b.ep), -FI_EADDRINUSE);
+	party_close(&a);
+	assert_int_equal(fi_enable(b.ep), 0);
+	len = sizeof(after);
+	assert_int_equal(fi_getname(&b.ep->fid, &after, &len), 0);
+	assert_int_equal(after.sin_port, port);
+	party_close(&b);
+}
+
+static void what_is_missing_is_told(void **state)
+{
+	struct fid_ep *ep;
+	char byte = 0;
+
+	party_open(&a, &(struct party_choice){ .idle = true });
+	assert_int_equal(fi_send(a.ep, &byte, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_recv(a.ep, &byte, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_tsend(a.ep, &byte, 1, NULL, 0, 1, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_write(a.ep, &byte, 1, NULL, 0, 0, 0, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_endpoint(a.domain, a.info, &ep, NULL), 0);
+	assert_int_equal(fi_enable(ep), -FI_ENOAV);
+	assert_int_equal(fi_ep_bind(ep, &a.av->fid, 0), 0);
+	assert_int_equal(fi_enable(ep), -FI_ENOCQ);
+	assert_int_equal(fi_close(&a.av->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&a.cq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&a.domain->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	party_close(&a);
+}
+
+static void memory_is_registered_for_who_does(void **state)
+{
+	struct fid_mr *mr;
+	char buf[64];
+
+	party_open(&a, &(struct party_choice){ 0 });
+	assert_int_equal(
+		fi_mr_reg(a.domain, buf, sizeof(buf), FI_SEND | FI_RECV, 0, 77, 0, &mr, &a), 0);
+	assert_int_equal(fi_mr_key(mr), 77);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	party_close(&a);
+}
+
+/* The child of a fork closes what it has; the parent's endpoints work on. */
+static void a_forked_child_closes_and_does_nothing_else(void **state)
+{
+	struct fi_cq_tagged_entry entry;
+	char in = 0, out = 'f';
+	fi_addr_t addr;
+	int status;
+	pid_t pid;
+
+	party_open(&a, &(struct party_choice){ .wait = FI_WAIT_FD });
+	party_open(&b, &(struct party_choice){ .wait = FI_WAIT_FD });
+	addr = party_meet(&a, &b);
+	pid = fork();
+	if (!pid) {
+		if (fi_send(a.ep, &out, 1, NULL, addr, NULL) != -FI_EOPBADSTATE ||
+		    fi_cq_read(b.cq, &entry, 1) != -FI_EOPBADSTATE || fi_close(&b.ep->fid) ||
+		    fi_close(&b.cq->fid) || fi_close(&b.av->fid) || fi_close(&b.eq->fid) ||
+		    fi_close(&b.domain->fid))
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(fi_recv(b.ep, &in, 1, NULL, 0, NULL), 0);
+	assert_int_equal(fi_inject(a.ep, &out, 1, addr), 0);
+	assert_int_equal(fi_cq_sread(b.cq, &entry, 1, NULL, PARTY_WAIT_MS), 1);
+	assert_int_equal(in, 'f');
+	party_close(&a);
+	party_close(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many_endpoints_leave_no_descriptor),
+		cmocka_unit_test(a_vector_knows_addresses),
+		cmocka_unit_test(insertions_are_reported),
+		cmocka_unit_test(a_name_is_known_before_the_endpoint_is_enabled),
+		cmocka_unit_test(what_is_missing_is_told),
+		cmocka_unit_test(memory_is_registered_for_who_does),
+		cmocka_unit_test(a_forked_child_closes_and_does_nothing_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
