@@ -165,6 +165,8 @@ struct udp_ep {
 	struct list rx;
 	/* datagrams asked for by the next receive */
 	uint32_t ask;
+	/* The kernel, or the interface, sends no segments */
+	bool no_segments;
 	/* Sends that FI_MORE holds back; NULL: there never was one */
 	struct udp_staged *staged;
 	/* struct udp_group */

@@ -79,7 +79,7 @@ static void received(struct udp_ep *ep, struct udp_rx *rx, const struct mmsghdr 
 		if (rx->iov[0].iov_len < ep->multi_min)
 			flags |= FI_MULTI_RECV;
 	}
-	if (unlikely(hdr->msg_hdr.msg_flags & MSG_TRUNC && len > room)) {
+	if (unlikely(len > room)) {
 		udp_cq_error(ep->rx_cq, &(struct fi_cq_err_entry){
 						.op_context = rx->context,
 						.flags = flags,

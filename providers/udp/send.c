@@ -14,6 +14,8 @@
 struct held {
 	union tcp_sockaddr to;
 	struct iovec iov[UDP_IOV_MAX];
+	/* bytes of the message */
+	size_t len;
 	void *context;
 	bool reported;
 };
@@ -21,8 +23,9 @@ struct held {
 struct udp_staged {
 	struct mmsghdr hdrs[UDP_BATCH];
 	struct held held[UDP_BATCH];
-	/* in a ring that begins here; as many */
 	uint32_t cnt;
+	/* of those that leave as segments */
+	struct iovec iov[UDP_BATCH * UDP_IOV_MAX];
 	/* UDP_BATCH times the longest injected message */
 	char *injected;
 };
@@ -59,13 +62,72 @@ static void failed(struct udp_ep *ep, const struct held *held, int err)
 	udp_cntr_error(ep->tx_cntr);
 }
 
+/*
+ * Returns how many from @from on can leave as segments of one packet: to one address, of one length, but for the
+ * last, which may be shorter.
+ */
+static uint32_t segments_from(const struct udp_staged *staged, uint32_t from)
+{
+	const struct held *first = &staged->held[from], *next;
+	size_t sum = first->len;
+	uint32_t cnt = 1;
+
+	for (; from + cnt < staged->cnt; cnt++) {
+		next = &staged->held[from + cnt];
+		sum += next->len;
+		if (!next->len || next->len > first->len || sum > UDP_MSG_MOST ||
+		    memcmp(&next->to, &first->to, sizeof(first->to)))
+			break;
+		if (next->len < first->len)
+			return cnt + 1;
+	}
+	return cnt;
+}
+
+/* Sends the first @cnt as segments. Returns @cnt or -FI_E*. */
+static int send_segments(struct udp_ep *ep, struct udp_staged *staged, uint32_t cnt)
+{
+	struct msghdr msg = staged->hdrs[0].msg_hdr;
+	size_t iov_cnt = 0;
+	int ret;
+
+	for (uint32_t i = 0; i < cnt; i++)
+		for (size_t k = 0; k < staged->hdrs[i].msg_hdr.msg_iovlen; k++)
+			staged->iov[iov_cnt++] = staged->held[i].iov[k];
+	msg.msg_iov = staged->iov;
+	msg.msg_iovlen = iov_cnt;
+	ret = udp_socket_send_segments(ep->fd, &msg, (uint16_t)staged->held[0].len);
+	return ret ? ret : (int)cnt;
+}
+
+/*
+ * Sends some of the first. The kernel sends segments at a quarter of the cost of datagrams; where it can't, this
+ * endpoint does without. Returns how many were sent, or -FI_E* of the first.
+ */
+static int send_first(struct udp_ep *ep, struct udp_staged *staged)
+{
+	uint32_t cnt = ep->no_segments ? 1 : segments_from(staged, 0);
+	int ret;
+
+	if (cnt > 1) {
+		ret = send_segments(ep, staged, cnt);
+		if (ret > 0 || ret == -FI_EAGAIN)
+			return ret;
+		ep->no_segments = true;
+	}
+	for (cnt = 1; cnt < staged->cnt; cnt++)
+		if (!ep->no_segments && segments_from(staged, cnt) > 1)
+			break;
+	return udp_socket_send_several(ep->fd, staged->hdrs, cnt);
+}
+
 void udp_send_flush(struct udp_ep *ep)
 {
 	struct udp_staged *staged = ep->staged;
 	int ret;
 
 	while (staged && staged->cnt) {
-		ret = udp_socket_send_several(ep->fd, staged->hdrs, staged->cnt);
+		ret = send_first(ep, staged);
 		if (ret == -FI_EAGAIN)
 			return;
 		if (ret < 0)
@@ -133,7 +195,7 @@ static char *injected_slot(const struct udp_ep *ep, const struct udp_staged *sta
 
 /* Holds a datagram back; there is room. */
 static int hold_back(struct udp_ep *ep, const struct udp_send *send,
-		     const union tcp_sockaddr *to, bool reported)
+		     const union tcp_sockaddr *to, size_t len, bool reported)
 {
 	bool injects = send->flags & FI_INJECT || send->silent;
 	struct udp_staged *staged = staged_of(ep, injects);
@@ -152,6 +214,7 @@ static int hold_back(struct udp_ep *ep, const struct udp_send *send,
 	for (size_t i = 0; i < cnt && !injects; i++)
 		held->iov[i] = send->iov[i];
 	held->to = *to;
+	held->len = len;
 	held->context = send->context;
 	held->reported = reported;
 	staged->hdrs[staged->cnt].msg_hdr = (struct msghdr){
@@ -205,7 +268,7 @@ static int check(const struct udp_ep *ep, const struct udp_send *send, size_t *l
 ssize_t udp_send(struct udp_ep *ep, const struct udp_send *send)
 {
 	bool reported = ep->tx_cq && !send->silent && send->flags & FI_COMPLETION;
-	union tcp_sockaddr to;
+	union tcp_sockaddr to = { 0 };
 	size_t len;
 	int ret = check(ep, send, &len);
 
@@ -219,7 +282,7 @@ ssize_t udp_send(struct udp_ep *ep, const struct udp_send *send)
 		return -FI_EAGAIN;
 	/* Those that are held back are before it. */
 	if (send->flags & FI_MORE || udp_send_held(ep)) {
-		ret = hold_back(ep, send, &to, reported);
+		ret = hold_back(ep, send, &to, len, reported);
 		if (!ret && !(send->flags & FI_MORE))
 			udp_send_flush(ep);
 		return ret;

@@ -7,6 +7,9 @@
 #include "socket.h"
 #include "udp.h"
 
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
 #ifndef SO_MEMINFO
 #define SO_MEMINFO 55
 #endif
@@ -121,13 +124,33 @@ int udp_socket_name(int fd, union tcp_sockaddr *name)
 	return 0;
 }
 
+/* One datagram: without vectors, and a struct msghdr, the kernel copies less in. */
+static int receive_one(int fd, struct mmsghdr *hdr)
+{
+	struct msghdr *msg = &hdr->msg_hdr;
+	ssize_t len;
+
+	if (msg->msg_iovlen == 1)
+		len = recvfrom(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len,
+			       MSG_DONTWAIT | MSG_TRUNC, msg->msg_name, &msg->msg_namelen);
+	else
+		len = recvmsg(fd, msg, MSG_DONTWAIT | MSG_TRUNC);
+	hdr->msg_len = len < 0 ? 0 : (unsigned int)len;
+	return len < 0 ? -1 : 1;
+}
+
 int udp_socket_receive(int fd, struct mmsghdr *hdrs, unsigned int cnt)
 {
 	int got;
 
 	for (int i = 0; i < ERRORS_PASSED; i++) {
 		errno = sys_fault(SYS_CALL_RECVMSG);
-		got = errno ? -1 : recvmmsg(fd, hdrs, cnt, MSG_DONTWAIT | MSG_TRUNC, NULL);
+		if (errno)
+			got = -1;
+		else if (cnt == 1)
+			got = receive_one(fd, hdrs);
+		else
+			got = recvmmsg(fd, hdrs, cnt, MSG_DONTWAIT | MSG_TRUNC, NULL);
 		if (got >= 0)
 			return got;
 		if (errno == EAGAIN)
@@ -152,13 +175,21 @@ static int send_error(int err)
 	}
 }
 
+static ssize_t send_one(int fd, const struct msghdr *msg)
+{
+	if (msg->msg_iovlen == 1 && !msg->msg_controllen)
+		return sendto(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len,
+			      MSG_DONTWAIT | MSG_NOSIGNAL, msg->msg_name, msg->msg_namelen);
+	return sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 int udp_socket_send(int fd, const struct msghdr *msg)
 {
 	int err = 0;
 
 	for (int i = 0; i < ERRORS_PASSED && !err; i++) {
 		errno = sys_fault(SYS_CALL_SENDMSG);
-		if (!errno && sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		if (!errno && send_one(fd, msg) >= 0)
 			return 0;
 		err = send_error(errno);
 	}
@@ -177,6 +208,24 @@ int udp_socket_send_several(int fd, struct mmsghdr *hdrs, unsigned int cnt)
 		err = send_error(errno);
 	}
 	return err ? err : -FI_EAGAIN;
+}
+
+int udp_socket_send_segments(int fd, struct msghdr *msg, uint16_t segment)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(segment))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct cmsghdr *first;
+
+	msg->msg_control = control.bytes;
+	msg->msg_controllen = sizeof(control.bytes);
+	first = CMSG_FIRSTHDR(msg);
+	first->cmsg_level = IPPROTO_UDP;
+	first->cmsg_type = UDP_SEGMENT;
+	first->cmsg_len = CMSG_LEN(sizeof(segment));
+	memcpy(CMSG_DATA(first), &segment, sizeof(segment));
+	return udp_socket_send(fd, msg);
 }
 
 uint32_t udp_socket_dropped(int fd)

@@ -159,6 +159,40 @@ static void messages_held_back_are_sent_together(void **state)
 	close_pair();
 }
 
+/* Of messages that are held back those of one length leave together: each stays a message of its own. */
+static void messages_held_back_keep_their_lengths(void **state)
+{
+	static const size_t lens[] = { 8, 8, 8, 5, 8,	 0,    0,    9, 3,
+				       3, 3, 4, 1, 1400, 1400, 1400, 7, 8 };
+	enum { CNT = sizeof(lens) / sizeof(lens[0]) };
+	static char out[CNT][1400], in[CNT][1400];
+	struct iovec iov[2];
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = 2 };
+	struct fi_cq_tagged_entry entry;
+
+	open_pair(&(struct party_choice){ 0 });
+	msg.addr = b_of_a;
+	for (size_t i = 0; i < CNT; i++) {
+		memset(out[i], 'a' + (int)i, sizeof(out[i]));
+		memset(in[i], 0, sizeof(in[i]));
+		assert_int_equal(fi_recv(b.ep, in[i], sizeof(in[i]), NULL, 0, in[i]), 0);
+	}
+	for (size_t i = 0; i < CNT; i++) {
+		iov[0] = (struct iovec){ out[i], lens[i] / 2 };
+		iov[1] = (struct iovec){ out[i] + lens[i] / 2, lens[i] - lens[i] / 2 };
+		msg.context = out[i];
+		assert_int_equal(fi_sendmsg(a.ep, &msg, i + 1 < CNT ? FI_MORE : 0), 0);
+	}
+	for (size_t i = 0; i < CNT; i++) {
+		assert_ptr_equal(party_completion(&a, NULL).op_context, out[i]);
+		entry = party_completion(&b, NULL);
+		assert_ptr_equal(entry.op_context, in[i]);
+		assert_int_equal(entry.len, lens[i]);
+		assert_memory_equal(in[i], out[i], lens[i]);
+	}
+	close_pair();
+}
+
 static void progress_sends_what_is_held_back(void **state)
 {
 	char out = 'x', in = 0;
@@ -330,6 +364,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_possible_is_refused),
 		cmocka_unit_test(completions_come_where_they_are_asked_for),
 		cmocka_unit_test(messages_held_back_are_sent_together),
+		cmocka_unit_test(messages_held_back_keep_their_lengths),
 		cmocka_unit_test(progress_sends_what_is_held_back),
 		cmocka_unit_test(a_message_that_cannot_leave_fails_alone),
 		cmocka_unit_test(a_receive_is_cancelled),
