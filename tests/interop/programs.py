@@ -79,15 +79,18 @@ def strerror(build):
         print(code, text)
 
 
-def talk(env, provider, place='one', endpoints='rdm'):
-    """fi_pingpong over RDM or MSG endpoints, sizes up to its largest, data checked.
+def talk(env, provider, place='one', endpoints='rdm', client_env=None):
+    """fi_pingpong over RDM, MSG or DGRAM endpoints, sizes up to its largest, data checked.
+
+    The client on another host may have an environment of its own, and with it another libfabric.
 
     What server and client said, and what they left in the folders for shared names.
     """
     server_name, client_name = ('a', 'a') if place == 'one' else ('a', 'b')
     names = sorted({server_name, client_name})
     command = ['fi_pingpong', '-e', endpoints, '-p', provider, '-S', 'all', '-I', '10', '-c']
-    with Hosts(names, {name: env for name in names}) as hosts:
+    envs = {server_name: env, client_name: client_env or env}
+    with Hosts(names, envs) as hosts:
         server_host, client_host = hosts[server_name], hosts[client_name]
         log = (server_host.tmp / 'server.log').open('w+')
         server = server_host.popen(command, stdout=log, stderr=log)
@@ -129,6 +132,13 @@ def secret(build, endpoints, tls):
         talk(env, 'tcp', 'two', endpoints)
 
 
+def datagrams(build, place='one', whose='ours'):
+    """The same over datagrams; those of Debian's libfabric are the same (`theirs`)."""
+    env = mpi.weft_env(build)
+    other = {name: '' for name in env if name == 'LD_LIBRARY_PATH'} if whose == 'theirs' else None
+    talk(env, 'udp', place, 'dgram', other)
+
+
 def wait_for_listener(host, server, log, limit=15):
     """Until the server's control port is open."""
     deadline = time.monotonic() + limit
@@ -142,8 +152,10 @@ def wait_for_listener(host, server, log, limit=15):
     raise mpi.Failed(f'fi_pingpong does not listen: {log.read()}')
 
 
-CASES = {case.__name__: case for case in (info, verbose, strerror, pingpong, connected, secret)}
+CASES = {case.__name__: case
+         for case in (info, verbose, strerror, pingpong, connected, secret, datagrams)}
 
 if __name__ == '__main__':
     case = CASES[sys.argv[2]]
-    sys.exit(mpi.main(case, sys.argv[1], *sys.argv[3:], on_hosts=case in (pingpong, connected, secret)))
+    sys.exit(mpi.main(case, sys.argv[1], *sys.argv[3:],
+                      on_hosts=case in (pingpong, connected, secret, datagrams)))
