@@ -175,21 +175,21 @@ static void unbind_all(struct udp_ep *ep)
 		udp_unref(&ep->eq->refs);
 }
 
-static void socket_close(struct udp_ep *ep, bool here)
+void udp_ep_close_socket(struct udp_ep *ep, int fd, const union tcp_sockaddr *at, bool here)
 {
-	uint32_t dropped = here ? udp_socket_dropped(ep->fd) : 0;
+	uint32_t dropped = here ? udp_socket_dropped(fd) : 0;
 	char name[80];
 
 	if (dropped) {
-		tcp_sockaddr_str(&ep->at, name, sizeof(name));
+		tcp_sockaddr_str(at, name, sizeof(name));
 		FI_WARN(&udp_provider, FI_LOG_EP_DATA,
 			"%s: %u datagrams came faster than they were received and are lost; "
 			"FI_UDP_RECV_BUF, and net.core.rmem_max, say how many are kept\n",
 			name, dropped);
 	}
 	if (here)
-		udp_ep_unwatch(ep, ep->fd);
-	close(ep->fd);
+		udp_ep_unwatch(ep, fd);
+	close(fd);
 }
 
 static int ep_close(struct fid *fid)
@@ -205,7 +205,7 @@ static int ep_close(struct fid *fid)
 	if (here)
 		udp_send_close(ep);
 	if (ep->fd >= 0)
-		socket_close(ep, here);
+		udp_ep_close_socket(ep, ep->fd, &ep->at, here);
 	unlink_all(ep);
 	if (here)
 		udp_leave(domain);

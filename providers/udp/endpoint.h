@@ -18,6 +18,13 @@ void udp_ep_arm(struct udp_ep *ep);
 int udp_ep_watch(struct udp_ep *ep, int fd);
 void udp_ep_unwatch(struct udp_ep *ep, int fd);
 
+/*
+ * udp_ep_close_socket - close a socket of the endpoint, and log what the kernel dropped there
+ * @at:   its address
+ * @here: false in the child of a fork, which leaves the epolls alone: they are the parent's too
+ */
+void udp_ep_close_socket(struct udp_ep *ep, int fd, const union tcp_sockaddr *at, bool here);
+
 /* udp_ep_bind - open its socket, if that is not open yet. Returns 0 or -FI_E*, which is logged */
 int udp_ep_bind(struct udp_ep *ep);
 

@@ -26,11 +26,8 @@ static int group_close(struct fid *fid)
 	struct udp_ep *ep = group->ep;
 	bool here = udp_enter(ep->domain);
 
-	if (group->fd >= 0) {
-		if (here)
-			udp_ep_unwatch(ep, group->fd);
-		close(group->fd);
-	}
+	if (group->fd >= 0)
+		udp_ep_close_socket(ep, group->fd, &group->addr, here);
 	list_remove(&group->link);
 	if (here)
 		udp_leave(ep->domain);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -186,6 +187,31 @@ static void memory_is_registered_for_who_does(void **state)
 	party_close(&a);
 }
 
+/* Nobody receives what is sent: the kernel keeps some, and the endpoint tells of the rest when it is closed. */
+static void what_the_kernel_drops_is_told(void **state)
+{
+	char out[1400] = { 0 }, said[1000] = "";
+	FILE *file = tmpfile();
+	int err = dup(STDERR_FILENO);
+	fi_addr_t addr;
+
+	assert_non_null(file);
+	party_open(&a, &(struct party_choice){ 0 });
+	party_open(&b, &(struct party_choice){ 0 });
+	addr = party_meet(&a, &b);
+	for (int i = 0; i < 20000; i++)
+		assert_int_equal(fi_inject(a.ep, out, sizeof(out), addr), 0);
+	assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+	party_close(&b);
+	assert_true(dup2(err, STDERR_FILENO) >= 0);
+	close(err);
+	rewind(file);
+	assert_true(fread(said, 1, sizeof(said) - 1, file) > 0);
+	assert_non_null(strstr(said, "datagrams came faster than they were received"));
+	fclose(file);
+	party_close(&a);
+}
+
 /* The child of a fork closes what it has; the parent's endpoints work on. */
 static void a_forked_child_closes_and_does_nothing_else(void **state)
 {
@@ -226,6 +252,7 @@ int main(void)
 		cmocka_unit_test(a_name_is_known_before_the_endpoint_is_enabled),
 		cmocka_unit_test(what_is_missing_is_told),
 		cmocka_unit_test(memory_is_registered_for_who_does),
+		cmocka_unit_test(what_the_kernel_drops_is_told),
 		cmocka_unit_test(a_forked_child_closes_and_does_nothing_else),
 	};
 
