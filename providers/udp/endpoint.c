@@ -87,7 +87,8 @@ int udp_ep_bind(struct udp_ep *ep)
 	if (all && !tcp_sockaddr_port(&ep->at))
 		ret = tcp_iface_default(&setting, ep->domain->family, &ep->at, why, sizeof(why));
 	fd = ret ? ret
-		 : udp_socket_open(&ep->at, tcp_sockaddr_any(&ep->at) ? 0 : ep->domain->iface);
+		 : udp_socket_open(&ep->at, ep->multicasts,
+				   tcp_sockaddr_any(&ep->at) ? 0 : ep->domain->iface);
 	if (fd >= 0 && !udp_socket_name(fd, &ep->at)) {
 		ep->fd = fd;
 		return 0;

@@ -68,11 +68,11 @@ static int bound(const union tcp_sockaddr *at, bool shared)
 	return err;
 }
 
-int udp_socket_open(const union tcp_sockaddr *at, unsigned int iface)
+int udp_socket_open(const union tcp_sockaddr *at, bool multicasts, unsigned int iface)
 {
 	int fd = bound(at, false), err;
 
-	if (fd < 0)
+	if (fd < 0 || !multicasts)
 		return fd;
 	err = set_multicast(fd, at->sa.sa_family, iface);
 	if (!err)

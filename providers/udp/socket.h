@@ -22,10 +22,11 @@ struct udp_batch {
 
 /*
  * udp_socket_open - a socket that does not block, bound to @at
- * @iface: index of the interface that datagrams to groups leave by; 0: the kernel chooses
+ * @multicasts: it will send to groups
+ * @iface: index of the interface that these datagrams leave by; 0: the kernel chooses
  * Returns it, owned, or -FI_E*: -FI_EADDRINUSE, -FI_EADDRNOTAVAIL, -FI_EMFILE, ...
  */
-int udp_socket_open(const union tcp_sockaddr *at, unsigned int iface);
+int udp_socket_open(const union tcp_sockaddr *at, bool multicasts, unsigned int iface);
 
 /*
  * udp_socket_join - a socket that gets what is sent to a group and port, and nothing else
