@@ -26,7 +26,10 @@ int udp_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **op
 int udp_no_tostr(const struct fid *fid, char *buf, size_t len);
 int udp_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
 
-/* udp_strerror - the text of a provider's error, which is an FI_E*; written to @buf too, if it is not NULL */
+/*
+ * udp_strerror - the text of a provider's error, which is an FI_E*; written to @buf too, if it is
+ * not NULL
+ */
 const char *udp_strerror(int prov_errno, char *buf, size_t len);
 
 #endif

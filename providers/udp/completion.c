@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The completion queue object: to read an empty queue takes what has arrived for its endpoints. Called by programs, on
- * any thread. A queue grows beyond the size that was asked for while there is memory. Source: fi_cq(3).
+ * The completion queue object: to read an empty queue takes what has arrived for its endpoints.
+ * Called by programs, on any thread. A queue grows beyond the size that was asked for while there
+ * is memory. Source: fi_cq(3).
  */
 #include "absent.h"
 #include "report.h"
@@ -58,7 +59,10 @@ struct cq_want {
 	uint32_t before;
 };
 
-/* Reads, or arms the queue for a sleep and returns -FI_EAGAIN. At the end fewer than the threshold are read. */
+/*
+ * Reads, or arms the queue for a sleep and returns -FI_EAGAIN. At the end fewer than the threshold
+ * are read.
+ */
 static ssize_t cq_read_or_arm(struct udp_cq *cq, const struct cq_want *want, void *buf,
 			      size_t cnt, fi_addr_t *src)
 {

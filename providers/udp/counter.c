@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The counter object: to read a counter takes what has arrived for its endpoints. Called by programs, on any thread.
- * Source: fi_cntr(3).
+ * The counter object: to read a counter takes what has arrived for its endpoints. Called by
+ * programs, on any thread. Source: fi_cntr(3).
  */
 #include "absent.h"
 #include "report.h"

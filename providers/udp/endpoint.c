@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The endpoint object: a socket, and the epoll descriptors that look at it. Called by programs, on any thread.
- * Source: fi_endpoint(3).
+ * The endpoint object: a socket, and the epoll descriptors that look at it. Called by programs, on
+ * any thread. Source: fi_endpoint(3).
  */
 #include "absent.h"
 #include "endpoint.h"

@@ -14,7 +14,9 @@ void udp_ep_progress(struct udp_ep *ep);
  */
 void udp_ep_arm(struct udp_ep *ep);
 
-/* udp_ep_watch, udp_ep_unwatch - have the waits' epolls hold a socket of the endpoint, or no more */
+/*
+ * udp_ep_watch, udp_ep_unwatch - have the waits' epolls hold a socket of the endpoint, or no more
+ */
 int udp_ep_watch(struct udp_ep *ep, int fd);
 void udp_ep_unwatch(struct udp_ep *ep, int fd);
 
@@ -52,7 +54,10 @@ uint32_t udp_send_held(const struct udp_ep *ep);
 /* udp_send_close - send what is held back, as far as that is possible, and free the memory */
 void udp_send_close(struct udp_ep *ep);
 
-/* udp_recv - post a receive. Returns 0, -FI_EAGAIN: as many as rx_attr.size are posted, or another -FI_E* */
+/*
+ * udp_recv - post a receive. Returns 0, -FI_EAGAIN: as many as rx_attr.size are posted, or another
+ * -FI_E*
+ */
 ssize_t udp_recv(struct udp_ep *ep, const struct iovec *iov, size_t cnt, void *context,
 		 uint64_t flags);
 /* udp_recv_progress - take datagrams into the receives that are posted */

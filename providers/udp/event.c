@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event queue object: joins and insertions that have ended. Called by programs, and by what reports there, on any
- * thread. Source: fi_eq(3).
+ * The event queue object: joins and insertions that have ended. Called by programs, and by what
+ * reports there, on any thread. Source: fi_eq(3).
  */
 #include "absent.h"
 #include "epoll.h"

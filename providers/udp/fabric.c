@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The fabric object and the domain object. Called by programs, on any thread. Source: fi_fabric(3), fi_domain(3). */
+/*
+ * The fabric object and the domain object. Called by programs, on any thread. Source: fi_fabric(3),
+ * fi_domain(3).
+ */
 #include <net/if.h>
 #include "absent.h"
 #include "socket.h"

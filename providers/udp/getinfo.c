@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo of the udp provider: datagram endpoints, one fi_info for each address of this host that the program
- * can use, the best first. Called by the core, on any thread.
+ * fi_getinfo of the udp provider: datagram endpoints, one fi_info for each address of this host
+ * that the program can use, the best first. Called by the core, on any thread.
  */
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -23,7 +23,10 @@ const struct info_identity weft_udp_identities[] = {
 	{ 0 },
 };
 
-/* Sends have ended when their call returns, and the kernel alone moves what arrives: progress is automatic. */
+/*
+ * Sends have ended when their call returns, and the kernel alone moves what arrives: progress is
+ * automatic.
+ */
 static const struct fi_domain_attr domain_offer = {
 	.threading = FI_THREAD_SAFE,
 	.progress = FI_PROGRESS_AUTO,

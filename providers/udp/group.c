@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Multicast groups. An endpoint that receives from a group has a socket for it, which gets what is sent to the group's
- * address and port and nothing else; the endpoint's own address, and what is sent there, stays as it was. To a group
- * it sends from its own socket, so that members see its name. Called by programs, on any thread. Source: fi_cm(3).
+ * Multicast groups. An endpoint that receives from a group has a socket for it, which gets what is
+ * sent to the group's address and port and nothing else; the endpoint's own address, and what is
+ * sent there, stays as it was. To a group it sends from its own socket, so that members see its
+ * name. Called by programs, on any thread. Source: fi_cm(3).
  */
 #include "absent.h"
 #include "endpoint.h"

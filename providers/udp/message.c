@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The calls for messages: they bring their arguments into one form. Called by programs, on any thread. Source: fi_msg(3). */
+/*
+ * The calls for messages: they bring their arguments into one form. Called by programs, on any
+ * thread. Source: fi_msg(3).
+ */
 #include "absent.h"
 #include "endpoint.h"
 

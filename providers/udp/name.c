@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The name of an endpoint, and calls for connections, which it has none of. Called by programs, on any thread. */
+/*
+ * The name of an endpoint, and calls for connections, which it has none of. Called by programs, on
+ * any thread.
+ */
 #include "absent.h"
 #include "endpoint.h"
 #include "iface.h"

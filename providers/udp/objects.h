@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The objects of the udp provider. A domain's lock protects all that belongs to it: data calls hold it too, at every
- * threading level, which is little beside the system call that each of them makes.
+ * The objects of the udp provider. A domain's lock protects all that belongs to it: data calls hold
+ * it too, at every threading level, which is little beside the system call that each of them makes.
  *
- * Descriptors are shared with the child of a fork. There the objects are closed and nothing else: data calls
- * return -FI_EOPBADSTATE, and closing takes no lock, which a thread of the parent may have held.
+ * Descriptors are shared with the child of a fork. There the objects are closed and nothing else:
+ * data calls return -FI_EOPBADSTATE, and closing takes no lock, which a thread of the parent may
+ * have held.
  */
 #ifndef WEFT_UDP_OBJECTS_H
 #define WEFT_UDP_OBJECTS_H
@@ -210,7 +211,10 @@ static inline bool udp_in_use(_Atomic int *refs)
 	return atomic_load_explicit(refs, memory_order_acquire) > 0;
 }
 
-/* The calls that open objects: the slots of the op tables of their parents. Source: the man page of each. */
+/*
+ * The calls that open objects: the slots of the op tables of their parents. Source: the man page of
+ * each.
+ */
 int udp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int udp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		    void *context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Options of an endpoint, cancelling, and contexts, which it has none of. Called by programs, on any thread.
- * Source: fi_endpoint(3).
+ * Options of an endpoint, cancelling, and contexts, which it has none of. Called by programs, on
+ * any thread. Source: fi_endpoint(3).
  */
 #include "absent.h"
 #include "endpoint.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The poll set object: completion queues and counters of a domain, looked at together. Source: fi_poll(3). */
+/*
+ * The poll set object: completion queues and counters of a domain, looked at together. Source:
+ * fi_poll(3).
+ */
 #include "absent.h"
 #include "report.h"
 

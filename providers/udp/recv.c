@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receiving: the kernel writes each datagram into the receive that was posted first. Until there is one it keeps the
- * datagram, or drops it when its buffer is full. Called with the domain locked.
+ * Receiving: the kernel writes each datagram into the receive that was posted first. Until there is
+ * one it keeps the datagram, or drops it when its buffer is full. Called with the domain locked.
  */
 #include <sys/epoll.h>
 #include "endpoint.h"
@@ -47,7 +47,9 @@ ssize_t udp_recv(struct udp_ep *ep, const struct iovec *iov, size_t cnt, void *c
 	return 0;
 }
 
-/* The source of a datagram as an index of the vector; FI_ADDR_NOTAVAIL for one that is not in it. */
+/*
+ * The source of a datagram as an index of the vector; FI_ADDR_NOTAVAIL for one that is not in it.
+ */
 static fi_addr_t source_of(struct udp_ep *ep, const struct msghdr *msg)
 {
 	const union tcp_sockaddr *name = msg->msg_name;
@@ -100,7 +102,10 @@ static void received(struct udp_ep *ep, struct udp_rx *rx, const struct mmsghdr 
 		rx_release(ep, rx);
 }
 
-/* Points the batch at the receives in order; a multi-receive buffer is the last, since what it has left changes. */
+/*
+ * Points the batch at the receives in order; a multi-receive buffer is the last, since what it has
+ * left changes.
+ */
 static unsigned int prepare(struct udp_ep *ep, struct udp_batch *batch)
 {
 	unsigned int cnt = 0;
@@ -123,8 +128,8 @@ static unsigned int prepare(struct udp_ep *ep, struct udp_batch *batch)
 }
 
 /*
- * Takes datagrams of one socket. What is asked for follows what was found: a call that finds fewer has looked once
- * in vain, which a program that waits for one datagram at a time is not to pay for.
+ * Takes datagrams of one socket. What is asked for follows what was found: a call that finds fewer
+ * has looked once in vain, which a program that waits for one datagram at a time is not to pay for.
  */
 static void take(struct udp_ep *ep, int fd)
 {

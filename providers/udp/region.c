@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registered memory, for programs that register what they send: datagrams need no registration, and no peer reaches
- * the memory, so that a region is a key and nothing else. Called by programs, on any thread. Source: fi_mr(3).
+ * Registered memory, for programs that register what they send: datagrams need no registration, and
+ * no peer reaches the memory, so that a region is a key and nothing else. Called by programs, on
+ * any thread. Source: fi_mr(3).
  */
 #include "absent.h"
 #include "objects.h"

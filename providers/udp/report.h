@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What an endpoint reports: completions, errors, counts and events. The caller holds the domain's lock. */
+/*
+ * What an endpoint reports: completions, errors, counts and events. The caller holds the domain's
+ * lock.
+ */
 #ifndef WEFT_UDP_REPORT_H
 #define WEFT_UDP_REPORT_H
 
 #include "wait.h"
 
-/* udp_cq_write - append a completion; without memory the queue is overrun, which its readers are told */
+/*
+ * udp_cq_write - append a completion; without memory the queue is overrun, which its readers are
+ * told
+ */
 static inline void udp_cq_write(struct udp_cq *cq, void *context, uint64_t flags, size_t len,
 				void *buf, fi_addr_t src)
 {
@@ -46,7 +52,10 @@ static inline void udp_cntr_error(struct udp_cntr *cntr)
 	udp_wait_notify(&cntr->wait);
 }
 
-/* udp_cntr_moved - returns true if the program has not read the counter since it changed (counter.c) */
+/*
+ * udp_cntr_moved - returns true if the program has not read the counter since it changed
+ * (counter.c)
+ */
 bool udp_cntr_moved(const struct udp_cntr *cntr);
 
 #endif

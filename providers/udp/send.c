@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sending: a call hands its datagram to the kernel, which has copied it when the call returns, and completes at once.
- * With FI_MORE datagrams are held back, until a call without it, a full batch or progress sends them together.
- * Called with the domain locked.
+ * Sending: a call hands its datagram to the kernel, which has copied it when the call returns, and
+ * completes at once. With FI_MORE datagrams are held back, until a call without it, a full batch or
+ * progress sends them together. Called with the domain locked.
  */
 #include "endpoint.h"
 #include "report.h"
@@ -63,8 +63,8 @@ static void failed(struct udp_ep *ep, const struct held *held, int err)
 }
 
 /*
- * Returns how many from @from on can leave as segments of one packet: to one address, of one length, but for the
- * last, which may be shorter.
+ * Returns how many from @from on can leave as segments of one packet: to one address, of one
+ * length, but for the last, which may be shorter.
  */
 static uint32_t segments_from(const struct udp_staged *staged, uint32_t from)
 {
@@ -101,8 +101,8 @@ static int send_segments(struct udp_ep *ep, struct udp_staged *staged, uint32_t 
 }
 
 /*
- * Sends some of the first. The kernel sends segments at a quarter of the cost of datagrams; where it can't, this
- * endpoint does without. Returns how many were sent, or -FI_E* of the first.
+ * Sends some of the first. The kernel sends segments at a quarter of the cost of datagrams; where
+ * it can't, this endpoint does without. Returns how many were sent, or -FI_E* of the first.
  */
 static int send_first(struct udp_ep *ep, struct udp_staged *staged)
 {

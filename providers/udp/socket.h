@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The system calls of a datagram socket, with their errors converted. The caller serializes. Source: udp(7),
- * ip(7), ipv6(7), recvmmsg(2), sendmmsg(2).
+ * The system calls of a datagram socket, with their errors converted. The caller serializes.
+ * Source: udp(7), ip(7), ipv6(7), recvmmsg(2), sendmmsg(2).
  */
 #ifndef WEFT_UDP_SOCKET_H
 #define WEFT_UDP_SOCKET_H
@@ -41,8 +41,10 @@ int udp_socket_name(int fd, union tcp_sockaddr *name);
 
 /*
  * udp_socket_receive - take up to @cnt datagrams
- * @hdrs: filled by the caller; msg_len: out: the datagram's bytes, also where that is more than there was room for
- * Returns their number; 0: there is none now. What the network reported of earlier sends is passed over.
+ * @hdrs: filled by the caller; msg_len: out: the datagram's bytes, also where that is more than
+ *	  there was room for
+ * Returns their number; 0: there is none now. What the network reported of earlier sends is passed
+ * over.
  */
 int udp_socket_receive(int fd, struct mmsghdr *hdrs, unsigned int cnt);
 
@@ -56,14 +58,18 @@ int udp_socket_send(int fd, const struct msghdr *msg);
 int udp_socket_send_several(int fd, struct mmsghdr *hdrs, unsigned int cnt);
 
 /*
- * udp_socket_send_segments - hand to the kernel what it sends as several datagrams, all or none of them
+ * udp_socket_send_segments - hand to the kernel what it sends as several datagrams, all or none of
+ * them
  * @segment: bytes of each but the last, which may be shorter and is not empty
- * Returns 0, -FI_EAGAIN, or another -FI_E*: also where the kernel or the interface can't, and for a segment that is longer
- * than the MTU.
+ * Returns 0, -FI_EAGAIN, or another -FI_E*: also where the kernel or the interface can't, and for a
+ * segment that is longer than the MTU.
  */
 int udp_socket_send_segments(int fd, struct msghdr *msg, uint16_t segment);
 
-/* udp_socket_dropped - datagrams that the kernel received and had no room to keep until they were taken */
+/*
+ * udp_socket_dropped - datagrams that the kernel received and had no room to keep until they were
+ * taken
+ */
 uint32_t udp_socket_dropped(int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The udp provider: datagrams, one for each message, without an engine. Its settings, and the entry point for the
- * core, which calls it once.
+ * The udp provider: datagrams, one for each message, without an engine. Its settings, and the entry
+ * point for the core, which calls it once.
  */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>

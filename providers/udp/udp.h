@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider as a whole: its name for log lines, and its settings. Filled once by weft_udp_ini(), constant
- * afterwards.
+ * The provider as a whole: its name for log lines, and its settings. Filled once by weft_udp_ini(),
+ * constant afterwards.
  */
 #ifndef WEFT_UDP_H
 #define WEFT_UDP_H
@@ -12,7 +12,10 @@
 
 #include "identity.h"
 
-/* What an IPv4 datagram of a network with an MTU of 1500 carries; libfabric's udp has the same bound */
+/*
+ * What an IPv4 datagram of a network with an MTU of 1500 carries; libfabric's udp has the same
+ * bound
+ */
 #define UDP_MSG_MAX   1472
 #define UDP_MSG_LEAST 512
 #define UDP_MSG_MOST  65507
@@ -26,7 +29,9 @@ struct udp_settings {
 	const char *iface;
 	/* FI_UDP_MAX_MSG_SIZE: longest message, bytes */
 	int msg_max;
-	/* FI_UDP_RECV_BUF: datagrams that the kernel keeps for an endpoint, bytes with its overhead */
+	/*
+	 * FI_UDP_RECV_BUF: datagrams that the kernel keeps for an endpoint, bytes with its overhead
+	 */
 	int recv_buf;
 	/* FI_UDP_MULTICAST_HOPS: routers that a datagram to a group passes, plus 1 */
 	int hops;

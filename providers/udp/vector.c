@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The address vector object. FI_AV_MAP and FI_AV_TABLE give the same dense indices. An insertion has ended when its call
- * returns; a bound event queue is told all the same. Called by programs, on any thread. Source: fi_av(3).
+ * The address vector object. FI_AV_MAP and FI_AV_TABLE give the same dense indices. An insertion
+ * has ended when its call returns; a bound event queue is told all the same. Called by programs, on
+ * any thread. Source: fi_av(3).
  */
 #include <arpa/inet.h>
 #include "absent.h"

@@ -127,7 +127,10 @@ int udp_wait_control(const struct udp_wait *wait, int command, void *arg)
 	return 0;
 }
 
-/* Returns true if a program may sleep: nothing is there, and what comes makes the descriptor readable. */
+/*
+ * Returns true if a program may sleep: nothing is there, and what comes makes the descriptor
+ * readable.
+ */
 static int try_one(struct fid *fid)
 {
 	struct udp_cntr *cntr;

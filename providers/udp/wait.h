@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Progress for a completion queue or counter, and sleeping until it has something. Each call holds the domain's lock
- * but for udp_wait_sleep().
+ * Progress for a completion queue or counter, and sleeping until it has something. Each call holds
+ * the domain's lock but for udp_wait_sleep().
  *
- * No wake-up is lost: who is about to sleep arms the wait while it holds the lock and has found nothing. From then on
- * a datagram makes a socket in the epoll descriptor readable, and what another thread reports rings the bell.
+ * No wake-up is lost: who is about to sleep arms the wait while it holds the lock and has found
+ * nothing. From then on a datagram makes a socket in the epoll descriptor readable, and what
+ * another thread reports rings the bell.
  */
 #ifndef WEFT_UDP_WAIT_H
 #define WEFT_UDP_WAIT_H
@@ -27,7 +28,9 @@ void udp_wait_close(struct udp_wait *wait);
 void udp_wait_link(struct udp_wait *wait, struct udp_ep *ep, struct udp_link *link);
 void udp_wait_unlink(struct udp_link *link);
 
-/* udp_wait_progress - take what has arrived for the wait's endpoints, and send what was held back */
+/*
+ * udp_wait_progress - take what has arrived for the wait's endpoints, and send what was held back
+ */
 void udp_wait_progress(struct udp_wait *wait);
 
 /* udp_wait_notify - something was reported */
@@ -40,10 +43,16 @@ static inline void udp_wait_notify(struct udp_wait *wait)
 	sys_eventfd_ring(wait->bell);
 }
 
-/* udp_wait_arm - what is reported, or arrives, from now on ends a sleep. Only for waits with a wait object */
+/*
+ * udp_wait_arm - what is reported, or arrives, from now on ends a sleep. Only for waits with a wait
+ * object
+ */
 void udp_wait_arm(struct udp_wait *wait);
 
-/* udp_wait_sleep - sleep until the descriptor is readable or @end, in ns of platform_now_ns(); without the lock */
+/*
+ * udp_wait_sleep - sleep until the descriptor is readable or @end, in ns of platform_now_ns();
+ * without the lock
+ */
 void udp_wait_sleep(const struct udp_wait *wait, uint64_t end);
 
 /* udp_wait_end - when a call with this timeout in ms ends; negative: UINT64_MAX, never */

@@ -159,7 +159,10 @@ static void messages_held_back_are_sent_together(void **state)
 	close_pair();
 }
 
-/* Of messages that are held back those of one length leave together: each stays a message of its own. */
+/*
+ * Of messages that are held back those of one length leave together: each stays a message of its
+ * own.
+ */
 static void messages_held_back_keep_their_lengths(void **state)
 {
 	static const size_t lens[] = { 8, 8, 8, 5, 8,	 0,    0,    9, 3,

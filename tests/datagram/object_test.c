@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Objects of datagram endpoints: vectors, names, regions, what is left when they are closed, and forks. */
+/*
+ * Objects of datagram endpoints: vectors, names, regions, what is left when they are closed, and
+ * forks.
+ */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <rdma/fi_rma.h>
@@ -42,7 +45,10 @@ static void many_endpoints_leave_no_descriptor(void **state)
 		before = descriptors();
 		for (int i = 0; i < cnt; i++)
 			party_open(&many[i], &(struct party_choice){ .domain_of = &a });
-		/* each wait object is one more; these queues have none, and so it is the socket and the event queue's bell */
+		/*
+		 * each wait object is one more; these queues have none, and so it is the socket and
+		 * the event queue's bell
+		 */
 		assert_true(descriptors() - before <= 2 * cnt);
 		assert_int_equal(fi_recv(many[cnt - 1].ep, &in, 1, NULL, 0, NULL), 0);
 		assert_int_equal(fi_inject(a.ep, &out, 1, party_meet(&a, &many[cnt - 1])), 0);
@@ -199,7 +205,10 @@ static bool drops_are_known(void)
 	return !ret && len == sizeof(info);
 }
 
-/* Nobody receives what is sent: the kernel keeps some, and the endpoint tells of the rest when it is closed. */
+/*
+ * Nobody receives what is sent: the kernel keeps some, and the endpoint tells of the rest when it
+ * is closed.
+ */
 static void what_the_kernel_drops_is_told(void **state)
 {
 	char out[1400] = { 0 }, said[1000] = "";

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An endpoint of the provider udp with what it needs, for tests. A call that fails fails the test. One thread for each. */
+/*
+ * An endpoint of the provider udp with what it needs, for tests. A call that fails fails the test.
+ * One thread for each.
+ */
 #ifndef WEFT_TESTS_PARTY_H
 #define WEFT_TESTS_PARTY_H
 
@@ -52,7 +55,10 @@ struct party {
 	size_t name_len;
 };
 
-/* party_open - open all that at the loopback interface. party_close - close it; an open group is closed before */
+/*
+ * party_open - open all that at the loopback interface. party_close - close it; an open group is
+ * closed before
+ */
 void party_open(struct party *p, const struct party_choice *choice);
 void party_close(struct party *p);
 

@@ -156,7 +156,10 @@ enum { PAIRS = 3, ROUNDS = 500 };
 static struct party there[PAIRS], here[PAIRS];
 static _Atomic int failures;
 
-/* One thread has both ends, in a domain that all share: a datagram is answered before the next one is sent. */
+/*
+ * One thread has both ends, in a domain that all share: a datagram is answered before the next one
+ * is sent.
+ */
 static void *exchange(void *arg)
 {
 	int i = (int)(intptr_t)arg;
