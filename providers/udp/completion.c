@@ -101,10 +101,16 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t
 		want.threshold = *(const size_t *)cond;
 	if (!udp_enter(cq->wait.domain))
 		return -FI_EOPBADSTATE;
-	want.before = cq->wait.signals;
+	/* A signal that came before it counts as one that comes now. */
+	want.before = cq->wait.signals - cq->wait.signalled;
+	cq->wait.signalled = false;
+	cq->wait.readers++;
 	udp_leave(cq->wait.domain);
 	while ((ret = cq_read_or_arm(cq, &want, buf, cnt, src)) == -FI_EAGAIN)
 		udp_wait_sleep(&cq->wait, want.end);
+	platform_lock(&cq->wait.domain->lock);
+	cq->wait.readers--;
+	platform_unlock(&cq->wait.domain->lock);
 	return ret == -FI_ETIMEDOUT ? -FI_EAGAIN : ret;
 }
 
@@ -122,6 +128,7 @@ static int cq_signal(struct fid_cq *fid)
 	if (!udp_enter(cq->wait.domain))
 		return -FI_EOPBADSTATE;
 	cq->wait.signals++;
+	cq->wait.signalled = !cq->wait.readers;
 	udp_wait_notify(&cq->wait);
 	udp_leave(cq->wait.domain);
 	return 0;

@@ -84,6 +84,9 @@ struct udp_wait {
 	bool rung;
 	/* calls of fi_cq_signal */
 	uint32_t signals;
+	/* blocking reads under way, and whether a signal found none: it ends the next one */
+	uint32_t readers;
+	bool signalled;
 };
 
 /* An endpoint that reports to a wait's queue or counter. */
