@@ -21,6 +21,7 @@
 #include "tcp_lane.h"
 #include "tcp_options.h"
 #include "tcp_prove.h"
+#include "tcp_session.h"
 #include "tcp_wire.h"
 
 #define ACCEPT_MAX 16	       /* connections accepted in one poll */
@@ -36,8 +37,7 @@ void tcp_guest_drop(struct tcp_guest *guest)
 	guest->port->guest_cnt--;
 }
 
-/* Sends an answer in one piece, for which a lane without output has room. Returns true if it is sent. */
-static bool say_answer(struct tcp_lane *lane, const struct tcp_answer *answer)
+bool tcp_say_answer(struct tcp_lane *lane, const struct tcp_answer *answer)
 {
 	uint8_t seal[TCP_KEY_LEN];
 	struct iovec iov[2] = { { seal, tcp_prove_seal(lane, answer, seal) },
@@ -55,11 +55,11 @@ static void send_refusal(struct tcp_lane *lane, int err, const struct hello_data
 
 	if (data)
 		answer.hello.data = *data;
-	if (say_answer(lane, &answer))
+	if (tcp_say_answer(lane, &answer))
 		tcp_lane_shut(lane);
 }
 
-static void refuse(struct tcp_guest *guest, int err)
+void tcp_guest_refuse(struct tcp_guest *guest, int err)
 {
 	send_refusal(&guest->lane, err, NULL);
 	tcp_guest_drop(guest);
@@ -77,19 +77,20 @@ void tcp_conn_refuse(struct wire_conn *out, int err, const struct hello_data *da
 		tcp_reap(wire);
 }
 
-/* admit_control() has made room for the answer. */
+/* The socket is new: its buffer has room for the answer. Where it has not, the lane is closed. */
 void tcp_conn_accept(struct wire_conn *out, const struct hello *hello)
 {
 	struct tcp_conn *conn = tcp_conn_from(out);
 	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC,
 				     .version = TCP_VERSION,
-				     .cookie = conn->cookie,
 				     .hello = *hello };
-	uint8_t seal[TCP_KEY_LEN];
+	struct tcp_lane *lane = &conn->control;
 
-	tcp_control_raw(conn, seal, tcp_prove_seal(&conn->control, &answer, seal));
-	tcp_control_raw(conn, &answer, sizeof(answer));
-	tcp_prove_end(&conn->control);
+	memcpy(answer.cookie, conn->cookie, sizeof(answer.cookie));
+	if (lane->fd >= 0 && !tcp_wire_of(conn)->hub->forked && !tcp_say_answer(lane, &answer))
+		tcp_lane_close(tcp_wire_of(conn)->hub, lane);
+	tcp_prove_end(lane);
+	tcp_session_begin(conn, hello);
 	list_remove(&conn->link);
 	list_add_tail(&tcp_wire_of(conn)->conns, &conn->link);
 	conn->accepted = true;
@@ -117,18 +118,17 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 	struct tcp_conn *conn;
 
 	if (wire->closing) {
-		refuse(guest, -FI_ECONNREFUSED);
+		tcp_guest_refuse(guest, -FI_ECONNREFUSED);
 		return;
 	}
 	conn = tcp_conn_create(wire);
-	if (!conn || platform_random(&conn->cookie, sizeof(conn->cookie)) ||
-	    !tcp_control_room(conn)) {
-		if (conn)
-			tcp_conn_bury(conn);
-		refuse(guest, -FI_ENOMEM);
+	if (!conn) {
+		tcp_guest_refuse(guest, -FI_ENOMEM);
 		return;
 	}
 	conn->hello = guest->preamble.hello;
+	memcpy(conn->cookie, guest->preamble.cookie, sizeof(conn->cookie));
+	conn->session.control.turn = guest->preamble.turn;
 	conn->peer_epoch = conn->hello.epoch;
 	tcp_watch_move(wire->hub, &guest->lane, &conn->control);
 	conn->control.state = TCP_LANE_REQUESTED;
@@ -140,43 +140,6 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 		tcp_conn_accepted(conn);
 }
 
-static struct tcp_conn *find_conn(struct tcp_wire *wire, const struct tcp_preamble *preamble)
-{
-	struct list *node, *after;
-	struct tcp_conn *conn;
-
-	list_for_each(node, after, &wire->conns) {
-		conn = container_of(node, struct tcp_conn, link);
-		if (conn->cookie == preamble->cookie &&
-		    conn->peer_epoch == preamble->hello.epoch && !conn->ours && conn->conn.up &&
-		    conn->data.state == TCP_LANE_NONE)
-			return conn;
-	}
-	return NULL;
-}
-
-static void admit_data(struct tcp_wire *wire, struct tcp_guest *guest)
-{
-	struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION };
-	struct tcp_conn *conn = find_conn(wire, &guest->preamble);
-
-	if (conn && !conn->bulk)
-		conn->bulk = calloc(1, sizeof(*conn->bulk));
-	if (!conn || !conn->bulk) {
-		refuse(guest, conn ? -FI_ENOMEM : -FI_ECONNRESET);
-		return;
-	}
-	tcp_watch_move(wire->hub, &guest->lane, &conn->data);
-	tcp_guest_drop(guest);
-	tcp_data_up(conn);
-	if (!say_answer(&conn->data, &answer)) {
-		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
-		return;
-	}
-	tcp_prove_end(&conn->data);
-	tcp_data_flush(conn);
-}
-
 /* Checks a preamble of which the first 8 bytes, or all, have arrived. Returns 0 or -FI_E*. */
 static int preamble_check(const struct tcp_preamble *p, uint32_t len)
 {
@@ -184,11 +147,11 @@ static int preamble_check(const struct tcp_preamble *p, uint32_t len)
 		return -FI_EINVAL;
 	if (p->version != TCP_VERSION)
 		return -FI_ENOPROTOOPT;
-	if ((p->lane != TCP_LANE_CONTROL && p->lane != TCP_LANE_DATA) || p->reserved)
+	if (p->lane < TCP_LANE_CONTROL || p->lane > TCP_LANE_PROBE || p->reserved)
 		return -FI_EINVAL;
 	if (len < sizeof(*p))
 		return 0;
-	if (p->lane == TCP_LANE_CONTROL && p->cookie)
+	if (tcp_session_misnamed(p))
 		return -FI_EINVAL;
 	return hello_check(&p->hello);
 }
@@ -217,7 +180,7 @@ static void guest_arrive(struct tcp_guest *guest)
 	struct tcp_wire *host = guest_host(guest);
 
 	if (!host) {
-		refuse(guest, -FI_ECONNREFUSED);
+		tcp_guest_refuse(guest, -FI_ECONNREFUSED);
 		return;
 	}
 	guest->arrived = true;
@@ -261,7 +224,7 @@ void tcp_guest_event(struct tcp_guest *guest)
 		tcp_guest_drop(guest);
 		return;
 	}
-	if (guest->len >= offsetof(struct tcp_preamble, cookie)) {
+	if (guest->len >= offsetof(struct tcp_preamble, turn)) {
 		if (!hub->secret &&
 		    tcp_prove_stranger(hub, &guest->lane, &guest->preamble, NULL)) {
 			tcp_guest_drop(guest);
@@ -271,7 +234,7 @@ void tcp_guest_event(struct tcp_guest *guest)
 	}
 	if (err) {
 		tcp_log_foreign(hub, "the peer that connects from", guest->lane.fd);
-		refuse(guest, err);
+		tcp_guest_refuse(guest, err);
 	} else if (whole) {
 		guest_arrive(guest);
 	}
@@ -279,10 +242,8 @@ void tcp_guest_event(struct tcp_guest *guest)
 
 void tcp_guest_admit(struct tcp_guest *guest, struct tcp_wire *wire)
 {
-	if (guest->preamble.lane == TCP_LANE_CONTROL)
+	if (!tcp_session_admit(wire, guest))
 		admit_control(wire, guest);
-	else
-		admit_data(wire, guest);
 }
 
 /* Returns how many connections the kernel has for the port that are not accepted; 0: unknown. */

@@ -56,7 +56,8 @@ uint64_t tcp_arm(struct wire *out)
 	if (wire->hub->forked && !list_empty(&wire->conns))
 		return 0; /* poll ends the conns of a copy */
 	if (!list_empty(&wire->dirty) || !list_empty(&wire->finished) ||
-	    !list_empty(&wire->ready) || !list_empty(&wire->arrived))
+	    !list_empty(&wire->telling) || !list_empty(&wire->ready) ||
+	    !list_empty(&wire->arrived))
 		return 0;
 	ns = next_due(wire);
 	if (!tcp_hot_watch(wire) && ns > TCP_TURN_NS)

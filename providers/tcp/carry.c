@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sendv() on the control lane: payload of medium size, as long as the peer answers each before the
- * next one is sent. Header and payload leave with one system call, behind gathered packets; the
- * part that the kernel does not take is copied. Called by sendv and from the wire's poll, on the
- * thread that holds the endpoint's domain.
+ * next one is sent. Header and payload leave with one system call, behind gathered packets. They
+ * are copied afterwards, while the peer receives them: what is retained for a peer that has lost
+ * its connection, or what the kernel has not taken. Called by sendv and from the wire's poll, on
+ * the thread that holds the endpoint's domain.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include "tcp_control.h"
 #include "tcp_data.h"
 #include "tcp_lane.h"
+#include "tcp_session.h"
 #include "tcp_wire.h"
 
 #define CARRY_HALVES (48u << 10) /* bytes that are sent in two parts */
@@ -28,7 +30,7 @@ static bool worth_it(struct tcp_conn *conn, size_t len)
 
 	return alone && conn->control.state == TCP_LANE_UP && !conn->control.want_out &&
 	       !conn->control.write_failed && !tcp_wire_of(conn)->hub->forked &&
-	       tcp_control_room(conn) && conn->tail + tcp_frame_len(len) <= TCP_OUT_LEN;
+	       tcp_control_room(conn) && tcp_session_room(conn, tcp_frame_len(len));
 }
 
 /*
@@ -60,26 +62,21 @@ static void write_frame(struct tcp_conn *conn, struct iovec *iov, size_t cnt, si
 	iov[0] = (struct iovec){ conn->out + conn->head, gathered };
 	n = send_parts(&conn->control, iov, cnt, gathered + total);
 	conn->held = false;
-	if (n < 0 && !tcp_no_room(errno)) {
-		if (errno == EFAULT) /* the caller's memory is not mapped */
-			tcp_conn_fail(conn, -FI_EFAULT);
-		conn->control.write_failed = true; /* the reader finds the reason */
-		conn->head = conn->tail = 0;
+	if (n < 0 && errno == EFAULT) {
+		conn->control.write_failed = true;
+		tcp_conn_fail(conn, -FI_EFAULT); /* the caller's memory is not mapped */
 		return;
 	}
+	if (n < 0 && !tcp_no_room(errno))
+		conn->control.write_failed = true; /* the reader finds the reason */
 	took = n < 0 ? 0 : (size_t)n;
-	if (took >= gathered)
-		conn->head = conn->tail = 0;
-	else
-		conn->head += (uint32_t)took;
-	if (took == gathered + total)
-		return;
-	if (took > gathered) /* the next packet follows the frame, and is aligned */
-		conn->head = conn->tail = -(uint32_t)(gathered + total - took) & 7;
-	took = took > gathered ? took - gathered : 0;
-	copy_from_iov(conn->out + conn->tail, iov + 1, cnt - 1, took, total - took);
-	conn->tail += (uint32_t)(total - took);
-	tcp_control_full(conn);
+	if (conn->session.on || took < gathered + total)
+		copy_from_iov(conn->out + conn->tail, iov + 1, cnt - 1, 0, total);
+	conn->head += (uint32_t)took;
+	conn->tail += (uint32_t)total;
+	tcp_session_wrote(conn);
+	if (took < gathered + total && !conn->control.write_failed)
+		tcp_control_full(conn);
 }
 
 bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iovec *iov,
@@ -91,6 +88,8 @@ bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iov
 
 	if (hdr->len > TCP_CARRY_MAX || !worth_it(conn, hdr->len))
 		return false;
+	if (unlikely(conn->session.ack_due))
+		tcp_session_tell(conn);
 	all[1] = (struct iovec){ (void *)(uintptr_t)hdr, sizeof(*hdr) };
 	cnt = 2 + iov_slice(iov, iov_cnt, 0, hdr->len, &all[2]);
 	all[cnt++] = (struct iovec){ zeroes, -hdr->len & 7 };

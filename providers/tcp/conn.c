@@ -14,10 +14,12 @@
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
+#include "tcp_greet.h"
 #include "tcp_hot.h"
 #include "tcp_hub.h"
 #include "tcp_lane.h"
 #include "tcp_prove.h"
+#include "tcp_session.h"
 #include "tcp_wire.h"
 
 #define CHECK_NS       250000000u /* time between looks at the kernel's state of a connection */
@@ -40,6 +42,7 @@ struct tcp_conn *tcp_conn_create(struct tcp_wire *wire)
 	list_init(&conn->dirty);
 	list_init(&conn->finished);
 	list_init(&conn->timed);
+	list_init(&conn->telling);
 	list_init(&conn->waiting);
 	list_add_tail(&wire->conns, &conn->link);
 	return conn;
@@ -126,9 +129,11 @@ void tcp_conn_bury(struct tcp_conn *conn)
 	list_remove(&conn->dirty);
 	list_remove(&conn->finished);
 	list_remove(&conn->timed);
+	list_remove(&conn->telling);
 	list_remove(&conn->waiting);
 	list_remove(&conn->link);
 	list_add_tail(&wire->dead_conns, &conn->link);
+	tcp_session_end(conn);
 }
 
 void tcp_conn_down(struct tcp_conn *conn, int err)
@@ -162,6 +167,8 @@ void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 {
 	struct tcp_lane *other = lane == &conn->control ? &conn->data : &conn->control;
 
+	if (tcp_session_broken(conn, lane, err))
+		return;
 	tcp_watch(tcp_wire_of(conn)->hub, lane, 0);
 	lane->state = TCP_LANE_ENDED;
 	lane->write_failed = true;
@@ -172,9 +179,37 @@ void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 		tcp_conn_down(conn, tcp_conn_end(conn));
 		return;
 	}
-	if (!conn->ending)
-		tcp_due(conn, platform_now_ns() + TCP_END_NS);
+	if (!conn->ending) {
+		conn->end_ns = platform_now_ns() + TCP_END_NS;
+		tcp_due(conn, conn->end_ns);
+	}
 	conn->ending = true;
+}
+
+int tcp_conn_end(const struct tcp_conn *conn)
+{
+	const struct tcp_bulk *bulk = conn->bulk;
+	bool whole = !conn->flow.left && !(bulk && (bulk->flow.left || bulk->header_len)) &&
+		     conn->session.data.in == conn->session.bye_len;
+
+	return conn->bye_received && whole ? 0 : conn->err;
+}
+
+void tcp_conn_timer(struct tcp_conn *conn, uint64_t now)
+{
+	if (conn->ending) {
+		if (now >= conn->end_ns)
+			tcp_conn_down(conn, tcp_conn_end(conn));
+		else
+			tcp_due(conn, conn->end_ns);
+		return;
+	}
+	if (conn->lane_due) {
+		conn->lane_due = false;
+		tcp_data_open(conn);
+	}
+	if (conn->session.on)
+		tcp_session_timer(conn, now);
 }
 
 /* Returns true if the peer's kernel has acknowledged everything that was sent. */
@@ -190,12 +225,14 @@ bool tcp_conn_drained(struct tcp_conn *conn)
 {
 	struct tcp_bulk *bulk = conn->bulk;
 
+	if (tcp_session_unsettled(conn))
+		return false;
 	if (conn->control.state != TCP_LANE_UP || conn->control.write_failed)
 		return true;
 	if (bulk && bulk->written != bulk->queued && !conn->data.write_failed)
 		return false;
 	if (!conn->bye_sent) {
-		conn->bye_sent = tcp_control_own(conn, TCP_OP_BYE);
+		conn->bye_sent = tcp_control_own(conn, TCP_OP_BYE, 0, bulk ? bulk->out_len : 0);
 		if (!conn->bye_sent)
 			return true; /* no memory: the peer sees a broken connection */
 	}
@@ -239,7 +276,7 @@ static int lane_check(const struct tcp_lane *lane)
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
-	if (lane->fd < 0 || lane->state != TCP_LANE_UP)
+	if (lane->fd < 0 || (lane->state != TCP_LANE_UP && lane->state != TCP_LANE_GREETING))
 		return 0;
 	if (getsockopt(lane->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return 0;

@@ -16,6 +16,7 @@
 #include "tcp_greet.h"
 #include "tcp_hub.h"
 #include "tcp_lane.h"
+#include "tcp_session.h"
 #include "tcp_wire.h"
 
 #define READ_MAX 4 /* reads of one lane in one poll */
@@ -41,9 +42,7 @@ static void control_write(struct tcp_conn *conn, int flags)
 	struct tcp_lane *lane = &conn->control;
 	ssize_t n;
 
-	if (lane->write_failed)
-		conn->head = conn->tail;
-	while (conn->head != conn->tail) {
+	while (conn->head != conn->tail && !lane->write_failed) {
 		n = tcp_lane_send(lane, conn->out + conn->head, conn->tail - conn->head, flags);
 		if (n > 0) {
 			conn->head += (uint32_t)n;
@@ -57,9 +56,8 @@ static void control_write(struct tcp_conn *conn, int flags)
 		}
 		/* Reading finds the reason, after what the peer sent before it. */
 		lane->write_failed = true;
-		conn->head = conn->tail;
 	}
-	conn->head = conn->tail = 0;
+	tcp_session_wrote(conn);
 	if (unlikely(lane->want_out)) {
 		lane->want_out = false;
 		tcp_watch(tcp_wire_of(conn)->hub, lane, EPOLLIN);
@@ -70,6 +68,8 @@ void tcp_control_flush(struct tcp_conn *conn)
 {
 	int one = 1;
 
+	if (unlikely(conn->session.ack_due))
+		tcp_session_tell(conn);
 	if (conn->head != conn->tail)
 		control_write(conn, 0);
 	else if (conn->held) /* setting TCP_NODELAY again makes the kernel send what it holds back */
@@ -80,20 +80,12 @@ void tcp_control_flush(struct tcp_conn *conn)
 /* Makes room for @len bytes at the tail. Returns false when there is none. */
 static bool make_room(struct tcp_conn *conn, size_t len)
 {
-	uint32_t to;
-
-	if (!conn->control.want_out)
-		tcp_control_flush(conn);
+	tcp_session_turn(conn);
 	if (conn->tail + len <= TCP_OUT_LEN)
 		return true;
-	/* Moving pays off once half of the buffer has been written. */
-	if (conn->head < TCP_OUT_LEN / 2)
-		return false;
-	/* The packets keep their alignment, however much has been written. */
-	to = conn->head & 7;
-	memmove(conn->out + to, conn->out + conn->head, conn->tail - conn->head);
-	conn->tail -= conn->head - to;
-	conn->head = to;
+	if (!conn->control.want_out)
+		tcp_control_flush(conn);
+	tcp_session_turn(conn);
 	return conn->tail + len <= TCP_OUT_LEN;
 }
 
@@ -106,7 +98,7 @@ struct packet *tcp_claim(struct wire_conn *out, size_t len, void **payload)
 	if (unlikely(!tcp_control_room(conn) || conn->control.write_failed ||
 		     tcp_wire_of(conn)->hub->forked))
 		return NULL;
-	if (unlikely(conn->tail + frame_len > TCP_OUT_LEN) && !make_room(conn, frame_len))
+	if (unlikely(conn->tail + frame_len > TCP_OUT_TURN) && !make_room(conn, frame_len))
 		return NULL;
 	packet = (struct packet *)(conn->out + conn->tail);
 	/* The last 8 bytes contain the padding, if any: old bytes of the buffer are never sent. */
@@ -162,37 +154,37 @@ void tcp_hold(struct wire_conn *out, struct packet *packet)
 	tcp_conn_dirty(conn);
 }
 
-bool tcp_control_raw(struct tcp_conn *conn, const void *bytes, size_t len)
+bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op, uint64_t tag, uint64_t data)
 {
-	if (!tcp_control_room(conn) || conn->tail + len > TCP_OUT_LEN + TCP_OUT_SPARE)
+	struct packet packet = { .op = (uint8_t)op, .tag = tag, .data = data };
+
+	if (!tcp_control_room(conn) || conn->tail + sizeof(packet) > TCP_OUT_LEN + TCP_OUT_SPARE)
 		return false;
-	memcpy(conn->out + conn->tail, bytes, len);
-	conn->tail += (uint32_t)len;
+	memcpy(conn->out + conn->tail, &packet, sizeof(packet));
+	conn->tail += (uint32_t)sizeof(packet);
 	return true;
-}
-
-bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op)
-{
-	struct packet packet = { .op = (uint8_t)op };
-
-	return tcp_control_raw(conn, &packet, sizeof(packet));
 }
 
 /* Handles one of the wire's own packets. Returns 0, or -FI_E* for one that no correct peer sends. */
 static int own_packet(struct tcp_conn *conn, const struct packet *packet)
 {
-	struct packet known = { .op = packet->op };
+	struct packet known = { .op = packet->op, .data = packet->data };
 
+	if (packet->op == TCP_OP_ACK)
+		known.tag = packet->tag;
 	if (memcmp(packet, &known, sizeof(known)))
 		return -FI_EINVAL;
+	if (packet->op == TCP_OP_ACK)
+		return tcp_session_acked(conn, packet->tag, packet->data);
 	if (packet->op == TCP_OP_BYE) {
 		conn->bye_received = true;
+		conn->session.bye_len = packet->data;
 		tcp_lane_ended(conn, &conn->control, 0);
 		return 0;
 	}
 	if (packet->op != TCP_OP_LANE || !conn->ours)
 		return -FI_EINVAL;
-	tcp_data_open(conn);
+	tcp_session_wanted(conn, packet->data);
 	return 0;
 }
 
@@ -204,7 +196,10 @@ static int begin_large(struct tcp_conn *conn, const struct packet *packet, const
 		       size_t len)
 {
 	size_t there = len - sizeof(*packet), payload;
-	int err = tcp_flow_begin(conn, &conn->flow, packet);
+	int err;
+
+	tcp_answered(conn);
+	err = tcp_flow_begin(conn, &conn->flow, packet);
 
 	conn->in_large = true;
 	if (err || conn->dead)
@@ -251,11 +246,13 @@ static int parse(struct tcp_conn *conn, const uint8_t *at, const uint8_t *end)
 			return -FI_EINVAL;
 		if ((size_t)(end - at) < tcp_frame_len(packet.len))
 			break;
-		if (unlikely(packet.op >= TCP_OP_BYE))
+		if (unlikely(packet.op >= TCP_OP_BYE)) {
 			err = own_packet(conn, &packet);
-		else
+		} else {
+			tcp_answered(conn);
 			err = engine_packet(ep, &conn->conn, &packet, at + sizeof(packet),
 					    packet.len, &dest);
+		}
 		if (unlikely(err < 0))
 			return err == -FI_EAGAIN ? -FI_EINVAL : err;
 		moved++;
@@ -340,19 +337,19 @@ int tcp_control_read(struct tcp_conn *conn)
 		if (n <= 0) {
 			if (n < 0 && (errno == EAGAIN || errno == EINTR))
 				break;
-			conn->truncated = conn->truncated || conn->flow.left;
 			tcp_lane_ended(conn, &conn->control, n ? -errno : 0);
 			break;
 		}
+		conn->session.control.in += (size_t)n;
 		if (tcp_wire_of(conn)->closing)
 			continue; /* the endpoint is closing: packets are discarded */
-		tcp_answered(conn);
 		cnt = in_take(conn, room, (size_t)n);
 		if (cnt < 0) {
 			tcp_conn_down(conn, cnt);
 			break;
 		}
 		moved += cnt;
+		tcp_session_arrived(conn);
 		if (!conn->flow.left && (size_t)n == TCP_IN_LARGE)
 			conn->in_large = false;
 		if (conn->dead || conn->control.state != TCP_LANE_UP || (size_t)n < asked)

@@ -16,6 +16,7 @@
 #include "tcp_greet.h"
 #include "tcp_hub.h"
 #include "tcp_lane.h"
+#include "tcp_session.h"
 #include "tcp_wire.h"
 
 #define WRITE_MAX   16 /* system calls of one flush of a lane */
@@ -24,7 +25,7 @@
 #define OUT_IOV_MAX 32	       /* pieces of several operations in one call */
 
 /* Sets what epoll watches of the lane. It is not read while a header waits for its turn. */
-static void watch(struct tcp_conn *conn)
+void tcp_data_watch(struct tcp_conn *conn)
 {
 	uint32_t in = list_empty(&conn->waiting) ? EPOLLIN : 0;
 
@@ -36,7 +37,7 @@ static void want_out(struct tcp_conn *conn, bool want)
 	if (conn->data.want_out == want)
 		return;
 	conn->data.want_out = want;
-	watch(conn);
+	tcp_data_watch(conn);
 }
 
 static struct tcp_send *send_at(struct tcp_bulk *bulk, uint32_t idx)
@@ -63,25 +64,29 @@ static size_t gather(struct tcp_bulk *bulk, struct iovec *iov, size_t *total)
 }
 
 /* The kernel has taken @len bytes. */
-static void advance(struct tcp_bulk *bulk, size_t len)
+static void advance(struct tcp_conn *conn, size_t len)
 {
+	struct tcp_bulk *bulk = conn->bulk;
 	size_t whole;
 
+	bulk->out_len += len;
 	bulk->part += len;
 	while (bulk->written != bulk->queued) {
 		whole = sizeof(struct packet) + send_at(bulk, bulk->written)->header.len;
 		if (bulk->part < whole)
-			return;
+			break;
 		bulk->part -= whole;
 		bulk->written++;
 	}
+	if (!conn->session.on)
+		bulk->acked = bulk->written;
 }
 
 void tcp_finished(struct tcp_conn *conn)
 {
 	struct tcp_bulk *bulk = conn->bulk;
 
-	if (!conn->carried && (!bulk || bulk->completed == bulk->written))
+	if (!conn->carried && (!bulk || bulk->completed == bulk->acked))
 		return;
 	if (!list_empty(&conn->finished))
 		return;
@@ -105,7 +110,7 @@ void tcp_data_flush(struct tcp_conn *conn)
 		msg.msg_iovlen = gather(bulk, iov, &total);
 		n = tcp_lane_sendmsg(&conn->data, &msg);
 		if (n >= 0) {
-			advance(bulk, (size_t)n);
+			advance(conn, (size_t)n);
 			full = (size_t)n < total;
 		} else if (tcp_no_room(errno)) {
 			full = true;
@@ -162,14 +167,13 @@ int tcp_data_complete(struct tcp_conn *conn)
 	if (tcp_wire_of(conn)->closing) {
 		conn->carried = NULL;
 		if (bulk)
-			bulk->completed = bulk->written;
+			bulk->completed = bulk->acked;
 		return 0;
 	}
 	if (conn->carried)
 		cnt = tcp_carry_complete(conn);
 	/* done() may send again, and that may be written at once: the number of calls is bounded. */
-	while (bulk && bulk->completed != bulk->written && cnt < (int)TCP_SEND_MAX &&
-	       !conn->dead) {
+	while (bulk && bulk->completed != bulk->acked && cnt < (int)TCP_SEND_MAX && !conn->dead) {
 		op = send_at(bulk, bulk->completed)->op;
 		bulk->completed++;
 		cnt++;
@@ -212,6 +216,7 @@ static int arrived(struct tcp_conn *conn, size_t len)
 		tcp_flow_take(&bulk->flow, NULL, payload);
 		if (!bulk->flow.left) {
 			moved++;
+			tcp_session_due(conn);
 			tcp_flow_end(conn, &bulk->flow);
 		}
 	}
@@ -232,9 +237,9 @@ int tcp_data_resume(struct tcp_conn *conn)
 {
 	int moved = tcp_wire_of(conn)->closing ? 0 : arrived(conn, 0);
 
-	if (conn->dead)
+	if (conn->dead || conn->data.state != TCP_LANE_UP)
 		return moved;
-	watch(conn);
+	tcp_data_watch(conn);
 	return moved && list_empty(&conn->waiting) ? moved + tcp_data_read(conn) : moved;
 }
 
@@ -253,13 +258,13 @@ static void read_away(struct tcp_conn *conn)
 			tcp_lane_ended(conn, &conn->data, n ? -errno : 0);
 			return;
 		}
+		conn->session.data.in += (size_t)n;
 	}
 	tcp_lane_rest(conn, &conn->data);
 }
 
 int tcp_data_read(struct tcp_conn *conn)
 {
-	struct tcp_bulk *bulk = conn->bulk;
 	struct iovec iov[WIRE_DEST_MAX + 2];
 	struct msghdr msg = { .msg_iov = iov };
 	size_t taken = 0, room;
@@ -277,12 +282,11 @@ int tcp_data_read(struct tcp_conn *conn)
 		if (n <= 0) {
 			if (n < 0 && (errno == EAGAIN || errno == EINTR))
 				break;
-			conn->truncated = conn->truncated || bulk->flow.left ||
-					  bulk->header_len || (n < 0 && conn->data.secure);
 			tcp_lane_ended(conn, &conn->data, n ? -errno : 0);
 			break;
 		}
 		taken += (size_t)n;
+		conn->session.data.in += (size_t)n;
 		moved += arrived(conn, (size_t)n);
 		if (conn->dead || (size_t)n < room)
 			break; /* the socket is empty */

@@ -21,7 +21,10 @@
 #include "tcp_lane.h"
 #include "tcp_options.h"
 #include "tcp_prove.h"
+#include "tcp_session.h"
 #include "tcp_wire.h"
+
+#define ASK_MAX 8 /* further sockets for an answer that has not come */
 
 void tcp_data_up(struct tcp_conn *conn)
 {
@@ -71,7 +74,7 @@ static int lane_bind(const struct tcp_conn *conn, const struct tcp_lane *lane)
 	return bind(lane->fd, &from.sa, tcp_sockaddr_len(&from));
 }
 
-static int lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
+int tcp_lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
 {
 	struct tcp_wire *wire = tcp_wire_of(conn);
 	int err;
@@ -123,7 +126,9 @@ int tcp_connect(struct wire *out, struct engine_peer *peer, const struct weft_ad
 	conn->hello = *hello;
 	conn->remote = remote;
 	memcpy(conn->to, addr->nonce, sizeof(conn->to)); /* zero in a service address */
-	err = lane_connect(conn, &conn->control);
+	err = platform_random(conn->cookie, sizeof(conn->cookie));
+	if (!err)
+		err = tcp_lane_connect(conn, &conn->control);
 	if (!err) {
 		*result = &conn->conn;
 		return 0;
@@ -142,19 +147,20 @@ void tcp_data_open(struct tcp_conn *conn)
 		return;
 	if (!conn->ours) {
 		if (!conn->lane_asked)
-			conn->lane_asked = tcp_control_own(conn, TCP_OP_LANE);
+			conn->lane_asked = tcp_control_own(conn, TCP_OP_LANE, 0, 0);
 		tcp_conn_dirty(conn);
-		if (!conn->lane_asked)
-			tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
-		return;
+		err = conn->lane_asked ? 0 : -FI_EAGAIN;
+	} else {
+		if (!conn->bulk)
+			conn->bulk = calloc(1, sizeof(*conn->bulk));
+		err = conn->bulk ? tcp_session_dial(conn, &conn->data) : -FI_EAGAIN;
 	}
-	if (!conn->bulk)
-		conn->bulk = calloc(1, sizeof(*conn->bulk));
-	err = conn->bulk ? lane_connect(conn, &conn->data) : -FI_EAGAIN;
-	if (err == -FI_EAGAIN)
+	if (err == -FI_EAGAIN) {
+		conn->lane_due = true;
 		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
-	else if (err)
+	} else if (err) {
 		tcp_conn_fail(conn, err);
+	}
 }
 
 void tcp_log_foreign(struct tcp_hub *hub, const char *what, int fd)
@@ -179,11 +185,11 @@ static struct tcp_preamble preamble_of(const struct tcp_conn *conn, const struct
 		.magic = TCP_MAGIC,
 		.version = TCP_VERSION,
 		.lane = lane->kind,
-		.cookie = lane == &conn->data ? conn->cookie : 0,
 		.hello = conn->hello,
 	};
 
 	memcpy(preamble.to, conn->to, sizeof(preamble.to));
+	tcp_session_say(conn, lane, &preamble);
 	return preamble;
 }
 
@@ -235,7 +241,7 @@ static bool answer_known(const struct tcp_answer *answer)
 	return answer->magic == TCP_ANSWER_MAGIC && answer->version == TCP_VERSION;
 }
 
-static int answer_error(const struct tcp_answer *answer)
+int tcp_answer_error(const struct tcp_answer *answer)
 {
 	/*
 	 * The preamble came back: no process listens, and the kernel connected the socket to
@@ -260,11 +266,11 @@ static int control_fill(struct tcp_conn *conn)
 	struct tcp_answer answer = { .magic = 0 };
 
 	memcpy(&answer, conn->part, conn->part_len);
-	if (!hub->secret && conn->part_len >= offsetof(struct tcp_answer, cookie) &&
+	if (!hub->secret && conn->part_len >= offsetof(struct tcp_answer, received) &&
 	    tcp_prove_stranger(hub, &conn->control, &answer, &conn->remote))
 		return -FI_EKEYREJECTED;
-	if (ret < 0 && conn->part_len >= offsetof(struct tcp_answer, cookie) &&
-	    answer_error(&answer) == -FI_ENOPROTOOPT)
+	if (ret < 0 && conn->part_len >= offsetof(struct tcp_answer, received) &&
+	    tcp_answer_error(&answer) == -FI_ENOPROTOOPT)
 		return -FI_ENOPROTOOPT;
 	return ret;
 }
@@ -295,36 +301,26 @@ static int control_answered(struct tcp_conn *conn)
 	int err;
 
 	memcpy(&answer, conn->part, sizeof(answer));
-	err = answer_error(&answer);
+	err = tcp_answer_error(&answer);
 	if (err && answer_known(&answer) && !hello_data_check(&answer.hello.data)) {
 		control_refused(conn, err, &answer.hello.data);
 		return 0;
 	}
 	if (!err)
 		err = hello_check(&answer.hello);
+	if (!err && memcmp(answer.cookie, conn->cookie, sizeof(conn->cookie)))
+		err = -FI_EINVAL;
 	if (err)
 		return err;
 	if (answer.hello.kind == HELLO_MSG)
 		data_target(conn, &answer.hello.addr);
 	tcp_set_timeout(conn->control.fd, 0);
 	conn->part_len = 0;
-	conn->cookie = answer.cookie;
+	tcp_session_begin(conn, &answer.hello);
 	conn->peer_epoch = answer.hello.epoch;
 	conn->control.state = TCP_LANE_UP;
 	conn->conn.up = true;
 	engine_conn_up(&conn->conn, &answer.hello);
-	return 0;
-}
-
-static int data_answered(struct tcp_conn *conn)
-{
-	int err = answer_error(&conn->bulk->answer);
-
-	if (err)
-		return err;
-	tcp_set_timeout(conn->data.fd, 0);
-	tcp_data_up(conn);
-	tcp_data_flush(conn);
 	return 0;
 }
 
@@ -343,11 +339,28 @@ static int request_event(struct tcp_conn *conn)
 	return 1;
 }
 
-/* Reads the answer, once this side has proved the secret. Returns as tcp_greet_fill(). */
-static int answer_read(struct tcp_conn *conn, struct tcp_lane *lane)
+/*
+ * The socket of a conn that is not up has broken after the preamble was sent. The peer may have
+ * accepted, and sent packets: the same session is asked for once more, and where it is not known
+ * the peer says so. Returns false if the conn ends instead.
+ */
+static bool ask_again(struct tcp_conn *conn, int err)
 {
+	struct tcp_stream *stream = &conn->session.control;
+
+	if (conn->conn.up || conn->hello.kind != HELLO_RDM || stream->turn == ASK_MAX ||
+	    err == -FI_ENOPROTOOPT || err == -FI_ECONNREFUSED || err == -FI_EKEYREJECTED)
+		return false;
+	tcp_lane_close(tcp_wire_of(conn)->hub, &conn->control);
+	conn->part_len = 0;
+	stream->turn++;
+	return !tcp_lane_connect(conn, &conn->control);
+}
+
+int tcp_greet_answer(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	struct tcp_stream *stream = tcp_session_stream(conn, lane);
 	struct tcp_hub *hub = tcp_wire_of(conn)->hub;
-	struct tcp_bulk *bulk = conn->bulk;
 	struct tcp_preamble preamble;
 	struct tcp_answer answer;
 	int ret, err;
@@ -358,15 +371,14 @@ static int answer_read(struct tcp_conn *conn, struct tcp_lane *lane)
 		if (ret <= 0)
 			return ret;
 	}
-	if (lane == &conn->control)
-		ret = control_fill(conn);
+	if (conn->conn.up)
+		ret = tcp_greet_fill(lane, &stream->answer, sizeof(stream->answer),
+				     &stream->answer_len);
 	else
-		ret = tcp_greet_fill(lane, &bulk->answer, sizeof(bulk->answer),
-				     &bulk->answer_len);
+		ret = control_fill(conn);
 	if (ret <= 0 || !lane->proof)
 		return ret;
-	memcpy(&answer, lane == &conn->control ? (void *)conn->part : &bulk->answer,
-	       sizeof(answer));
+	memcpy(&answer, conn->conn.up ? (void *)&stream->answer : conn->part, sizeof(answer));
 	err = tcp_prove_answered(hub, lane, &answer);
 	return err ? err : 1;
 }
@@ -377,7 +389,8 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 
 	if (lane->state == TCP_LANE_CONNECTING) {
 		err = say_first(conn, lane);
-		if (err)
+		if (err && !tcp_session_failed(conn, lane, err) &&
+		    !(conn->session.control.turn && ask_again(conn, err)))
 			tcp_conn_down(conn, err);
 		return 0;
 	}
@@ -385,11 +398,13 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 		return request_event(conn);
 	if (lane->state != TCP_LANE_GREETING)
 		return 0;
-	err = answer_read(conn, lane);
-	if (!err)
+	if (conn->conn.up)
+		return tcp_session_greeted(conn, lane);
+	err = tcp_greet_answer(conn, lane);
+	if (!err || (err < 0 && ask_again(conn, err)))
 		return 0;
 	if (err > 0)
-		err = lane == &conn->control ? control_answered(conn) : data_answered(conn);
+		err = control_answered(conn);
 	if (err == -FI_ENOPROTOOPT)
 		tcp_log_foreign(tcp_wire_of(conn)->hub, "the peer at", lane->fd);
 	if (err)

@@ -284,7 +284,7 @@ void sent_done(struct wire_op *op, int status)
 
 void start_clock(void)
 {
-	clock_end_ns = platform_now_ns() + 8000000000u;
+	clock_end_ns = platform_now_ns() + 20000000000u;
 }
 
 bool expired(void)

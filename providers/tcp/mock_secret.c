@@ -95,7 +95,8 @@ struct relay *relay_open(struct side *to)
 
 void relay_close(struct relay *relay)
 {
-	close(relay->listener);
+	if (relay->listener >= 0)
+		close(relay->listener);
 	if (relay->down >= 0)
 		close(relay->down);
 	if (relay->up >= 0)
@@ -133,6 +134,9 @@ bool relay_pump(struct relay *relay)
 		relay->down = accept4(relay->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (relay->down < 0)
 		return true;
+	if (relay->listener >= 0) /* it passes on one connection: who asks again is refused */
+		close(relay->listener);
+	relay->listener = -1;
 	if (pass(relay->down, relay->up, &relay->out) &&
 	    pass(relay->up, relay->down, &relay->back))
 		return true;

@@ -320,6 +320,8 @@ static int raw_offer(struct raw_proof *p)
 		.preamble = { .magic = TCP_MAGIC,
 			      .version = TCP_VERSION,
 			      .lane = TCP_LANE_CONTROL,
+			      .fresh = 1,
+			      .cookie = { 1 },
 			      .hello = one->hello },
 	};
 	assert_int_equal(send(fd, &p->offer, sizeof(p->offer), 0), sizeof(p->offer));

@@ -149,6 +149,8 @@ static void a_requester_that_sends_before_the_answer_is_cut_off(void **state)
 		.magic = TCP_MAGIC,
 		.version = TCP_VERSION,
 		.lane = TCP_LANE_CONTROL,
+		.fresh = 1,
+		.cookie = { 1 },
 	};
 	union tcp_sockaddr to;
 	char byte;

@@ -23,15 +23,16 @@ void tcp_conn_down(struct tcp_conn *conn, int err);
  * tcp_lane_ended - nothing more arrives on this lane
  * @err: 0 for an end of file, else -FI_E*
  *
- * The conn goes down when the other lane has ended too, or TCP_END_NS later. Only from poll.
+ * A lane that has broken is made again. Else the conn goes down when the other lane has ended too,
+ * or TCP_END_NS later. Only from poll.
  */
 void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err);
 
 /* tcp_conn_end - returns how a conn ended whose lanes have ended: 0 in order, or -FI_E* */
-static inline int tcp_conn_end(const struct tcp_conn *conn)
-{
-	return conn->bye_received && !conn->truncated ? 0 : conn->err;
-}
+int tcp_conn_end(const struct tcp_conn *conn);
+
+/* tcp_conn_timer - do what has been due at conn->due_ns. Only from poll */
+void tcp_conn_timer(struct tcp_conn *conn, uint64_t now);
 
 /* tcp_conn_fail - end the conn with @err in the next poll; for callers outside of poll */
 void tcp_conn_fail(struct tcp_conn *conn, int err);

@@ -17,11 +17,13 @@ bool tcp_control_room(struct tcp_conn *conn);
 /* tcp_control_flush - write gathered packets, as many as the kernel takes */
 void tcp_control_flush(struct tcp_conn *conn);
 
-/* tcp_control_own - append one of the wire's own packets; returns false without memory */
-bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op);
-
-/* tcp_control_raw - append bytes before the first packet: the answer */
-bool tcp_control_raw(struct tcp_conn *conn, const void *bytes, size_t len);
+/*
+ * tcp_control_own - append one of the wire's own packets
+ * @tag, @data: as enum tcp_op says, else 0
+ *
+ * It may use the room beyond TCP_OUT_LEN. Returns false without memory.
+ */
+bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op, uint64_t tag, uint64_t data);
 
 /* tcp_control_full - the kernel takes no more for now: write the rest when epoll reports room */
 void tcp_control_full(struct tcp_conn *conn);

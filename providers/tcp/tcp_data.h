@@ -13,6 +13,9 @@ int tcp_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iov
 /* tcp_data_flush - write queued operations, as much as the kernel takes */
 void tcp_data_flush(struct tcp_conn *conn);
 
+/* tcp_data_watch - have epoll report what the lane waits for; when it is up */
+void tcp_data_watch(struct tcp_conn *conn);
+
 /*
  * tcp_data_resume - continue to read a data lane that waits: its header may be due
  *

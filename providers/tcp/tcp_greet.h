@@ -17,6 +17,25 @@ void tcp_conn_refuse(struct wire_conn *conn, int err, const struct hello_data *d
 /* tcp_conn_accepted - bring up a conn that the engine has accepted, or end it; from poll */
 void tcp_conn_accepted(struct tcp_conn *conn);
 
+/* tcp_lane_connect - begin to connect a lane to conn->remote. Returns 0 or -FI_E* */
+int tcp_lane_connect(struct tcp_conn *conn, struct tcp_lane *lane);
+
+/*
+ * tcp_greet_answer - read the answer, once this side has proved the secret, where there is one
+ * It is in conn->part for a conn that is not up, else with the stream of the lane. Returns as
+ * tcp_greet_fill().
+ */
+int tcp_greet_answer(struct tcp_conn *conn, struct tcp_lane *lane);
+
+/*
+ * tcp_say_answer - send an answer in one piece, for which a lane without output has room
+ * Returns true if it is sent.
+ */
+bool tcp_say_answer(struct tcp_lane *lane, const struct tcp_answer *answer);
+
+/* tcp_answer_error - returns what an answer says, or is: 0 or -FI_E* */
+int tcp_answer_error(const struct tcp_answer *answer);
+
 /* tcp_data_up - a data lane is admitted: it gets a larger buffer than the system's */
 void tcp_data_up(struct tcp_conn *conn);
 
@@ -47,6 +66,8 @@ void tcp_guest_event(struct tcp_guest *guest);
 /* tcp_guest_admit - make a guest of this wire a lane, or refuse it. Only from poll */
 void tcp_guest_admit(struct tcp_guest *guest, struct tcp_wire *wire);
 void tcp_guest_drop(struct tcp_guest *guest);
+/* tcp_guest_refuse - answer with @err, -FI_E*, and drop the guest */
+void tcp_guest_refuse(struct tcp_guest *guest, int err);
 
 /* tcp_greet_event - handle events of a lane that this side connects. Returns things moved */
 int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane);

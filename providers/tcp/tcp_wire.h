@@ -29,6 +29,8 @@
  *	carry.c	   sendv() payload on the control lane
  *	hot.c	   the control lane that is read without asking epoll
  *	flow.c	   payload that arrives after its header, on either lane
+ *	session.c  what outlives the sockets: counts, what is retained, acknowledgements
+ *	resume.c   a lane that has broken is made again
  *
  * All of it runs on the thread that holds the endpoint's domain.
  */
@@ -46,9 +48,12 @@
 #define TCP_SEND_MAX   16u	   /* sendv operations under way on a conn */
 #define TCP_CARRY_MAX  (64u << 10) /* largest sendv payload on the control lane */
 #define TCP_CARRY_REST 16u	   /* answers, after a stream, before control takes one again */
-#define TCP_OUT_LEN    (96u << 10) /* output of a conn that the kernel has not taken yet */
-#define TCP_OUT_SPARE  64u	   /* room beyond it for the wire's own packets */
-#define TCP_IN_LEN     (64u << 10) /* bytes of one read from a lane */
+#define TCP_OUT_LEN    (256u << 10) /* output of a conn that the peer has not acknowledged */
+#define TCP_OUT_SPARE  4096u	    /* room beyond it for the wire's own packets */
+#define TCP_OUT_TURN \
+	(48u << 10) /* where the output begins anew at the front, if that is cheap */
+#define TCP_ACK_LEN (16u << 10) /* input of the control lane after which it is acknowledged */
+#define TCP_IN_LEN  (64u << 10) /* bytes of one read from a lane */
 /*
  * Bytes of the first read: a packet of this length takes one read, and of a larger one no more than
  * this is copied. If the read is full, more input is there, and the next one reads up to
@@ -77,8 +82,9 @@
 enum tcp_lane_kind {
 	TCP_LANE_LISTENER,
 	TCP_LANE_GUEST,	      /* accepted: its peer and its kind are not known yet */
-	TCP_LANE_CONTROL = 4, /* this value and the next are in preambles */
+	TCP_LANE_CONTROL = 4, /* this value and the next ones are in preambles */
 	TCP_LANE_DATA = 5,
+	TCP_LANE_PROBE = 6, /* no lane: the side that was connected to asks for one */
 };
 
 enum tcp_lane_state {
@@ -87,7 +93,8 @@ enum tcp_lane_state {
 	TCP_LANE_GREETING,  /* the preamble is sent, the answer has not arrived */
 	TCP_LANE_REQUESTED, /* the preamble has arrived, the answer is not sent */
 	TCP_LANE_UP,
-	TCP_LANE_ENDED, /* nothing more arrives: closed by the peer, or broken */
+	TCP_LANE_ENDED,	 /* nothing more arrives: closed by the peer, or broken for good */
+	TCP_LANE_BROKEN, /* without a socket, until it is made again: see tcp_session.h */
 };
 
 /* One socket. */
@@ -115,27 +122,37 @@ struct tcp_lane {
 #define TCP_MAGIC 0x77746370u /* "pctw" */
 #define TCP_ANSWER_MAGIC \
 	0x61746370u /* not TCP_MAGIC: a socket that is connected to itself reads its own preamble */
-#define TCP_VERSION 3u
+#define TCP_VERSION 4u
+/* Bytes of a session's secret */
+#define TCP_COOKIE_LEN 16u
 
 /* First bytes of the side that connects. The first 8 are the same in all versions. */
 struct tcp_preamble {
 	uint32_t magic;
 	uint16_t version;
-	/* TCP_LANE_CONTROL or TCP_LANE_DATA */
+	/* TCP_LANE_CONTROL, TCP_LANE_DATA or TCP_LANE_PROBE */
 	uint8_t lane;
 	/* Zero */
 	uint8_t reserved;
-	/* Data lane: the cookie of the answer on the control lane; control lane: zero */
-	uint64_t cookie;
+	/* Sockets that this lane has had, this one included, but for the first one of a conn */
+	uint32_t turn;
+	/* 1: control lane of a conn whose answer has not arrived yet; else 0 */
+	uint32_t fresh;
+	/* Bytes of the lane that have arrived at the side that connects */
+	uint64_t received;
+	/* The session's secret, which the side that connects has drawn; not zero */
+	uint8_t cookie[TCP_COOKIE_LEN];
 	/* Nonce of the endpoint among those that listen at the port; zero: the port's owner */
 	uint8_t to[ADDR_NONCE_LEN];
 	struct hello hello;
 };
 
-_Static_assert(sizeof(struct tcp_preamble) == 368, "layout");
-_Static_assert(offsetof(struct tcp_preamble, cookie) == 8, "layout");
-_Static_assert(offsetof(struct tcp_preamble, to) == 16, "layout");
-_Static_assert(offsetof(struct tcp_preamble, hello) == 24, "layout");
+_Static_assert(sizeof(struct tcp_preamble) == 392, "layout");
+_Static_assert(offsetof(struct tcp_preamble, turn) == 8, "layout");
+_Static_assert(offsetof(struct tcp_preamble, received) == 16, "layout");
+_Static_assert(offsetof(struct tcp_preamble, cookie) == 24, "layout");
+_Static_assert(offsetof(struct tcp_preamble, to) == 40, "layout");
+_Static_assert(offsetof(struct tcp_preamble, hello) == 48, "layout");
 
 /* First bytes of the side that accepts. */
 struct tcp_answer {
@@ -146,21 +163,30 @@ struct tcp_answer {
 	 * hello.data on the control lane
 	 */
 	uint16_t err;
-	/* Control lane: the secret by which a data lane is admitted to this conn */
-	uint64_t cookie;
-	/* Control lane; zero on the data lane */
+	/* Bytes of the lane that have arrived at the side that accepts */
+	uint64_t received;
+	/* Control lane: that of the preamble; else zero */
+	uint8_t cookie[TCP_COOKIE_LEN];
+	/* Control lane; else zero */
 	struct hello hello;
 };
 
-_Static_assert(sizeof(struct tcp_answer) == 360, "layout");
-_Static_assert(offsetof(struct tcp_answer, cookie) == 8, "layout");
-_Static_assert(offsetof(struct tcp_answer, hello) == 16, "layout");
+_Static_assert(sizeof(struct tcp_answer) == 376, "layout");
+_Static_assert(offsetof(struct tcp_answer, received) == 8, "layout");
+_Static_assert(offsetof(struct tcp_answer, cookie) == 16, "layout");
+_Static_assert(offsetof(struct tcp_answer, hello) == 32, "layout");
 
 /* The wire's own packets, on the control lane, without payload. All other header fields are zero. */
 enum tcp_op {
-	TCP_OP_BYE = 0xf0, /* orderly end: nothing follows on this lane */
-	TCP_OP_LANE =
-		0xf1, /* to the side that connected: open the data lane, this side has data for it */
+	/* Orderly end: nothing follows on this lane. data: bytes that were sent on the data lane */
+	TCP_OP_BYE = 0xf0,
+	/*
+	 * To the side that connected: open the data lane, this side has data for it, or has lost
+	 * it. data: how many sockets that lane has had
+	 */
+	TCP_OP_LANE = 0xf1,
+	/* tag, data: bytes that have arrived on the control lane and on the data lane */
+	TCP_OP_ACK = 0xf2,
 };
 
 /* A sendv operation. */
@@ -185,25 +211,65 @@ struct tcp_flow {
 
 /* Operations under way on a data lane; allocated when the lane is first needed. */
 struct tcp_bulk {
-	/* Out: free-running counters into sends[]: completed <= written <= queued. */
+	/* Out: free-running counters into sends[]: completed <= acked <= written <= queued. */
 	struct tcp_send sends[TCP_SEND_MAX];
 	/* Operations for which done() was called */
 	uint32_t completed;
+	/* Operations that the peer has acknowledged; without a session: as @written */
+	uint32_t acked;
 	/* Operations that the kernel has taken */
 	uint32_t written;
 	uint32_t queued;
 	/* Bytes of sends[written] that the kernel has taken */
 	size_t part;
+	/* Bytes of the lane up to sends[acked], those acknowledged, those that the kernel has */
+	uint64_t acked_pos, acked_len, out_len;
 
 	/* In. */
 	struct packet header;
 	/* Bytes of @header that have arrived; all of them: it waits for its turn */
 	uint32_t header_len;
 	struct tcp_flow flow;
+};
 
+/* What is known of a lane's byte stream, whatever socket it has. */
+struct tcp_stream {
+	/* Bytes that have arrived: handled, or kept until the rest of a packet is there */
+	uint64_t in;
+	/* Bytes of these that the peer knows to have arrived */
+	uint64_t in_told;
+	/* Sockets that the lane has had, after the first one of the control lane */
+	uint32_t turn;
+	/* It breaks for good with the next look at the conn's timer */
+	bool over;
+	/* While it is broken: last sign of the peer's host; since when its port refuses, or 0 */
+	uint64_t contact_ns, refused_ns;
+	/* Time of the next attempt; while connecting: until when the attempt may take */
+	uint64_t dial_ns;
+	/* Time from one attempt to the next, ns */
+	uint64_t pause_ns;
 	uint32_t answer_len;
 	/* While greeting */
 	struct tcp_answer answer;
+};
+
+/* What outlives the sockets of a conn. */
+struct tcp_session {
+	/* Both sides retain what was sent until it is acknowledged: not for MSG endpoints */
+	bool on;
+	/* An acknowledgement is due: it leaves with the next packet, if not before */
+	bool ack_due;
+	/* It is one of wire->lost_cnt */
+	bool counted;
+	/* wire->tick when ack_due was set last, and at the last end of a payload on the data lane */
+	uint32_t ack_tick, data_tick;
+	/* How it broke last, -FI_E* */
+	int err;
+	/* Without @ours: what this side has answered, for a peer that has not received it */
+	struct hello said;
+	/* Of the peer's TCP_OP_BYE */
+	uint64_t bye_len;
+	struct tcp_stream control, data;
 };
 
 struct tcp_conn {
@@ -221,10 +287,14 @@ struct tcp_conn {
 	struct list finished;
 	/* Link in wire->timed: due_ns is set */
 	struct list timed;
+	/* Link in wire->telling: an acknowledgement leaves with the next packet, or polls later */
+	struct list telling;
 	/* Link in wire->waiting: the data lane is not read until the turn of its header */
 	struct list waiting;
-	/* Time at which to open the data lane, or, when @ending, to end the conn */
+	/* Time of the next look at what has to be done without an event */
 	uint64_t due_ns;
+	/* When @ending: time at which to end the conn */
+	uint64_t end_ns;
 	/* This side connected */
 	bool ours;
 	bool dead;
@@ -232,11 +302,11 @@ struct tcp_conn {
 	bool accepted;
 	/* The peer closes in order */
 	bool bye_received;
-	/* A lane ended in the middle of a packet */
-	bool truncated;
 	bool bye_sent;
 	/* TCP_OP_LANE was sent */
 	bool lane_asked;
+	/* For lack of resources the data lane could not be opened, nor asked for: it is due again */
+	bool lane_due;
 	/* One lane has ended */
 	bool ending;
 	/* The end of both lanes was sent */
@@ -246,9 +316,14 @@ struct tcp_conn {
 	/* Reason of the end; 0: not known yet */
 	int err;
 
-	/* Control lane, out: bytes head..tail are still to be written. */
+	/*
+	 * Control lane, out: bytes head..tail are still to be written, bytes kept..head are
+	 * retained until the peer has acknowledged them.
+	 */
 	uint8_t *out;
-	uint32_t head, tail;
+	uint32_t kept, head, tail;
+	/* Place of out[0] in the lane's byte stream */
+	uint64_t out_pos;
 	uint32_t burst, burst_tick;
 	/* The kernel holds back what it has: see tcp_hold() */
 	bool held;
@@ -261,15 +336,16 @@ struct tcp_conn {
 	uint32_t carry_rest;
 
 	struct tcp_bulk *bulk;
-	uint64_t cookie;
+	struct tcp_session session;
+	uint8_t cookie[TCP_COOKIE_LEN];
 	uint64_t peer_epoch;
 	/* Time of the last look at the kernel's state of the connection */
 	uint64_t check_ns;
 	/* Hello of the side that connected; of the peer only until the conn is up */
 	struct hello hello;
-	/* With @ours: address of both lanes */
+	/* Where the peer listens: with @ours the address of both lanes. Port 0: not known */
 	union tcp_sockaddr remote;
-	/* With @ours: nonce of the peer there */
+	/* Nonce of the peer there */
 	uint8_t to[ADDR_NONCE_LEN];
 
 	/*
@@ -391,12 +467,16 @@ struct tcp_wire {
 	struct list ready;
 	/* Guests for this wire */
 	struct list arrived;
-	struct list conns, dirty, finished, timed, waiting;
+	struct list conns, dirty, finished, timed, telling, waiting;
 	/* Requests that the engine owns: it has not answered */
 	struct list requests;
 	/* Dead conns, freed at the end of poll */
 	struct list dead_conns;
 	union tcp_sockaddr local;
+	/* Conns that have lost their control lane, and wait until the peer makes it again */
+	uint32_t lost_cnt;
+	/* Sockets of conns that broke, and that were made again */
+	uint64_t breaks, resumes;
 };
 
 extern const struct wire_ops tcp_wire_ops;
@@ -440,7 +520,7 @@ void tcp_local(struct wire *wire, char *buf, size_t len);
 /* tcp_reap - free dead conns; not while polling */
 void tcp_reap(struct tcp_wire *wire);
 
-/* tcp_due - have poll look at the conn at time @ns */
+/* tcp_due - have poll look at the conn at time @ns, or earlier if that was asked for before */
 void tcp_due(struct tcp_conn *conn, uint64_t ns);
 
 #endif

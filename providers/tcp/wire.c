@@ -13,13 +13,15 @@
 #include "tcp_greet.h"
 #include "tcp_hot.h"
 #include "tcp_hub.h"
+#include "tcp_session.h"
 #include "tcp_wire.h"
 
 #define CLOSE_NAP_NS 100000u /* time between looks at unacknowledged data during close */
 
 void tcp_due(struct tcp_conn *conn, uint64_t ns)
 {
-	conn->due_ns = ns;
+	if (list_empty(&conn->timed) || ns < conn->due_ns)
+		conn->due_ns = ns;
 	list_remove(&conn->timed);
 	list_add_tail(&tcp_wire_of(conn)->timed, &conn->timed);
 	tcp_wake(tcp_wire_of(conn));
@@ -89,6 +91,7 @@ static struct tcp_wire *wire_alloc(struct engine_ep *ep, const struct weft_addr 
 	list_init(&wire->dirty);
 	list_init(&wire->finished);
 	list_init(&wire->timed);
+	list_init(&wire->telling);
 	list_init(&wire->waiting);
 	list_init(&wire->dead_conns);
 	return wire;
@@ -180,8 +183,12 @@ static void serve_dirty(struct tcp_wire *wire)
 			tcp_conn_down(conn, conn->err);
 			continue;
 		}
-		if (conn->control.state == TCP_LANE_UP && !conn->control.want_out)
+		if (conn->control.state != TCP_LANE_UP)
+			continue;
+		if (!conn->control.want_out)
 			tcp_control_flush(conn);
+		else if (conn->session.ack_due)
+			tcp_session_tell(conn);
 	}
 }
 
@@ -207,10 +214,8 @@ static void serve_timed(struct tcp_wire *wire)
 		conn = container_of(node, struct tcp_conn, timed);
 		if (now < conn->due_ns)
 			list_add_tail(&wire->timed, &conn->timed);
-		else if (conn->ending)
-			tcp_conn_down(conn, tcp_conn_end(conn));
 		else
-			tcp_data_open(conn);
+			tcp_conn_timer(conn, now);
 	}
 }
 
@@ -281,6 +286,21 @@ static int serve_ready(struct tcp_wire *wire)
 	return moved;
 }
 
+/* Acknowledgements that no packet has taken along leave now. */
+static void serve_telling(struct tcp_wire *wire)
+{
+	struct list *node, *after;
+	struct tcp_conn *conn;
+
+	list_for_each(node, after, &wire->telling) {
+		conn = container_of(node, struct tcp_conn, telling);
+		if (!tcp_session_ready(conn))
+			continue;
+		list_remove(&conn->telling);
+		tcp_conn_dirty(conn);
+	}
+}
+
 /* Makes one round over everything that can move. */
 static int turn(struct tcp_wire *wire)
 {
@@ -290,6 +310,8 @@ static int turn(struct tcp_wire *wire)
 	wire->tick++;
 	wire->polling = true;
 	moved = serve_finished(wire);
+	if (unlikely(!list_empty(&wire->telling)))
+		serve_telling(wire);
 	if (!list_empty(&wire->dirty))
 		serve_dirty(wire);
 	if (!tcp_hot_read(wire, &moved))
@@ -378,6 +400,10 @@ void tcp_close(struct wire *out)
 	while ((node = wire->conns.next) != &wire->conns)
 		tcp_conn_bury(container_of(node, struct tcp_conn, link));
 	tcp_reap(wire);
+	if (wire->breaks)
+		FI_INFO(&tcp_provider, FI_LOG_EP_CTRL,
+			"%llu sockets broke, and %llu were made again\n",
+			(unsigned long long)wire->breaks, (unsigned long long)wire->resumes);
 	tcp_port_leave(wire);
 	tcp_hub_leave(wire);
 	free(wire);

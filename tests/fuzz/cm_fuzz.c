@@ -168,6 +168,8 @@ static size_t vary(struct hello *h, void *whole, size_t len, uint8_t how)
 static void peer_asks(int fd)
 {
 	struct tcp_preamble p = { .magic = TCP_MAGIC,
+				  .fresh = 1,
+				  .cookie = { 1 },
 				  .version = TCP_VERSION,
 				  .lane = TCP_LANE_CONTROL,
 				  .hello = hello() };
@@ -177,9 +179,10 @@ static void peer_asks(int fd)
 
 static void peer_answers(int fd)
 {
-	struct tcp_answer a = {
-		.magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION, .cookie = 1, .hello = hello()
-	};
+	struct tcp_answer a = { .magic = TCP_ANSWER_MAGIC,
+				.version = TCP_VERSION,
+				.cookie = { 1 },
+				.hello = hello() };
 	uint8_t how = input_byte();
 
 	if (how & 32)

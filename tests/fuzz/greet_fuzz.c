@@ -22,8 +22,8 @@ static struct {
 	struct side *port, *caller; /* listens; connects */
 	int listener;		    /* where the caller connects to */
 	struct weft_addr at;
-	int fds[SOCKETS]; /* the peer's; -1: free */
-	uint64_t cookie;  /* that an answer of the port has had */
+	int fds[SOCKETS];		/* the peer's; -1: free */
+	uint8_t cookie[TCP_COOKIE_LEN]; /* that an answer of the port has had */
 } f;
 
 static int *some_fd(void)
@@ -38,7 +38,7 @@ static void say_preamble(int fd)
 	size_t len = sizeof(p);
 
 	if (how & 1)
-		p.cookie = f.cookie;
+		memcpy(p.cookie, f.cookie, sizeof(p.cookie));
 	if (how & 2)
 		memcpy(p.to, f.port->addr.nonce, sizeof(p.to));
 	if (how & 4)
@@ -78,7 +78,7 @@ static void hear(int fd)
 	if (tcp_peer_hears(fd, &answer, sizeof(answer)) < sizeof(answer))
 		return;
 	if (answer.magic == TCP_ANSWER_MAGIC && !answer.err)
-		f.cookie = answer.cookie;
+		memcpy(f.cookie, answer.cookie, sizeof(f.cookie));
 }
 
 /* The engine answers the request that waits, in the wire that it came to or in another one. */
@@ -193,7 +193,7 @@ static void begin(void)
 	}
 	for (int i = 0; i < SOCKETS; i++)
 		f.fds[i] = -1;
-	f.cookie = 1;
+	f.cookie[0] = 1;
 	f.port->downs = f.caller->downs = 0;
 }
 

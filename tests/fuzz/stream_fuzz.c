@@ -22,7 +22,7 @@
 static struct {
 	struct side *side;
 	int control, data; /* the peer's ends; -1: none */
-	uint64_t cookie;
+	uint8_t cookie[TCP_COOKIE_LEN];
 	struct wire_conn *conn; /* NULL: it has ended */
 	struct sent sent[SENDS];
 	int sent_cnt;
@@ -51,7 +51,7 @@ static void begin(void)
 		got += tcp_peer_hears(f.control, (char *)&answer + got, sizeof(answer) - got);
 		MUST(!expired());
 	}
-	f.cookie = answer.cookie;
+	memcpy(f.cookie, answer.cookie, sizeof(f.cookie));
 	f.conn = f.side->conns[0];
 	f.sent_cnt = 0;
 	f.budget = BUDGET;
@@ -66,7 +66,7 @@ static void open_data(void)
 	if (f.data >= 0)
 		return;
 	f.data = tcp_peer_connect(f.side);
-	preamble.cookie = f.cookie;
+	memcpy(preamble.cookie, f.cookie, sizeof(preamble.cookie));
 	tcp_peer_say(f.data, &preamble, sizeof(preamble));
 }
 

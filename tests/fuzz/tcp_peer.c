@@ -66,6 +66,9 @@ struct tcp_preamble tcp_peer_preamble(uint8_t lane)
 	return (struct tcp_preamble){ .magic = TCP_MAGIC,
 				      .version = TCP_VERSION,
 				      .lane = lane,
+				      .turn = lane == TCP_LANE_DATA,
+				      .fresh = lane == TCP_LANE_CONTROL,
+				      .cookie = { 1 },
 				      .hello = honest_hello() };
 }
 
@@ -73,7 +76,7 @@ struct tcp_answer tcp_peer_answer(void)
 {
 	return (struct tcp_answer){ .magic = TCP_ANSWER_MAGIC,
 				    .version = TCP_VERSION,
-				    .cookie = 1,
+				    .cookie = { 1 },
 				    .hello = honest_hello() };
 }
 
@@ -124,13 +127,24 @@ static bool at_rest(const struct tcp_wire *wire)
 void tcp_peer_rest(struct side *side)
 {
 	struct tcp_wire *wire = tcp_wire_from(side->wire);
-	struct list *node;
+	struct list *node, *after;
 
 	start_clock();
 	while (!at_rest(wire)) {
 		side_poll(side);
 		while ((node = wire->requests.next) != &wire->requests)
 			tcp_disconnect(&container_of(node, struct tcp_conn, link)->conn);
+		/* What has lost its control lane waits for the peer to come back. */
+		list_for_each(node, after, &wire->conns) {
+			struct tcp_conn *conn = container_of(node, struct tcp_conn, link);
+
+			if (conn->conn.up ? conn->control.state == TCP_LANE_UP
+					  : !conn->session.control.turn)
+				continue;
+			if (side->on_down)
+				side->on_down(side, &conn->conn, -FI_ECONNRESET);
+			tcp_disconnect(&conn->conn);
+		}
 		MUST(!expired());
 	}
 	for (int i = 0; i < side->got_cnt; i++)
