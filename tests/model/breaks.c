@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Breaks the TCP connections of the process that it is part of, and of its children, at random
+ * times and in the ways that networks and hosts do: a thread that looks for the sockets by their
+ * descriptors. Started before main() where BREAK_US is set, the mean time between two breaks in
+ * microseconds; BREAK_SEED chooses which. Prints how many there were when the process exits.
+ *
+ * Connections that are being made are left alone: where both sides connect at once, one that breaks
+ * then may end with an error.
+ */
+#define _GNU_SOURCE
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ESTABLISHED 1 /* TCP_ESTABLISHED of <netinet/tcp.h>, which <linux/tcp.h> excludes */
+
+#define FD_MAX 512
+/* More than either side says before the connection is up, bytes */
+#define GREETING_LEN 4096u
+
+static unsigned long mean_us;
+static _Atomic unsigned long breaks;
+static uint64_t seed;
+
+static uint32_t rnd(uint32_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 20) % below;
+}
+
+/* Returns true for a connection over which both sides have sent packets. */
+static bool is_breakable(int fd)
+{
+	struct tcp_info info = { 0 };
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &value, &len) || value != IPPROTO_TCP)
+		return false;
+	len = sizeof(info);
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state == ESTABLISHED && info.tcpi_bytes_received > GREETING_LEN &&
+	       info.tcpi_bytes_acked > GREETING_LEN;
+}
+
+static void break_one(int fd)
+{
+	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	switch (rnd(4)) {
+	case 0:
+		shutdown(fd, SHUT_RDWR);
+		break;
+	case 1:
+		shutdown(fd, SHUT_WR);
+		break;
+	case 2:
+		shutdown(fd, SHUT_RD);
+		break;
+	default: /* a reset; what the kernel has received is lost */
+		(void)connect(fd, &none, sizeof(none));
+	}
+	atomic_fetch_add(&breaks, 1);
+}
+
+static void *breaker(void *arg)
+{
+	struct timespec pause = { 0 };
+	int fds[FD_MAX], cnt, fd;
+
+	for (;;) {
+		pause.tv_nsec = (long)rnd((uint32_t)(2 * mean_us)) * 1000 + 1000;
+		nanosleep(&pause, NULL);
+		for (fd = cnt = 0; fd < FD_MAX; fd++)
+			if (is_breakable(fd))
+				fds[cnt++] = fd;
+		if (cnt)
+			break_one(fds[rnd((uint32_t)cnt)]);
+	}
+	return NULL;
+}
+
+static void start(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	atomic_store(&breaks, 0);
+	seed += (uint64_t)getpid() * 2654435761u;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, breaker, NULL))
+		abort();
+	pthread_attr_destroy(&attr);
+}
+
+static void tell(void)
+{
+	fprintf(stderr, "process %d: %lu breaks\n", (int)getpid(), atomic_load(&breaks));
+}
+
+__attribute__((constructor)) static void breaks_begin(void)
+{
+	const char *us = getenv("BREAK_US"), *number = getenv("BREAK_SEED");
+
+	if (!us || (mean_us = strtoul(us, NULL, 10)) < 1 || mean_us > 400000)
+		return;
+	seed = number ? strtoull(number, NULL, 0) | 1 : 88172645463325252u;
+	pthread_atfork(NULL, NULL, start);
+	atexit(tell);
+	start();
+}
