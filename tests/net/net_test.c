@@ -18,6 +18,7 @@
 
 #define TEST_SECS 280
 #define CUT_NS	  5000000000u
+#define PACKETS	  8000u /* of TCP in a round in which connections are reset one by one */
 #define DEAD_MS \
 	"2000" /* where the network stays silent: the time after which a host counts as dead */
 
@@ -173,6 +174,41 @@ static void is_silent(struct network *n)
 	       (double)s->took_ns[0] / 1e9, (double)s->took_ns[1] / 1e9);
 }
 
+/*
+ * One packet of each round resets its connection: in the first two thirds of the rounds the n-th of the n-th, while the
+ * two connect and greet, in the others any of those that a round takes.
+ */
+static void is_reset_at_each(struct network *n)
+{
+	struct forward *f = &n->forwarding.forward;
+	uint64_t skipped = 0, before, seed = f->seed;
+
+	for (uint32_t round = 1; round <= n->rounds; round++) {
+		before = f->resets;
+		atomic_store(&f->reset_in, round <= n->rounds * 2 / 3
+						   ? round
+						   : 1 + node_below(&seed, PACKETS));
+		stage_pass(n, GATE_ROUND);
+		wait_for_round(n, round);
+		skipped += f->resets == before;
+		atomic_store(&f->reset_in, 0);
+	}
+	printf("%llu rounds were over before\n", (unsigned long long)skipped);
+	NODE_CHECK(n, f->resets);
+}
+
+/* One in some 300 packets, on a network that is bad as well. */
+static void is_reset_at_random(struct network *n)
+{
+	struct forward *f = &n->forwarding.forward;
+
+	atomic_store(&f->reset, 3000);
+	atomic_store(&f->delay_us, 1000);
+	atomic_store(&f->lose, 3000);
+	run_rounds(n);
+	NODE_CHECK(n, f->resets);
+}
+
 static const struct network_case cases[] = {
 	{ "perfect", perfect, { .messages = 400, .writes = 200, .adds = 400, .large = 20 }, 1 },
 	{ "bad", bad, { .messages = 500, .writes = 250, .adds = 250, .large = 20 }, 1 },
@@ -181,6 +217,14 @@ static const struct network_case cases[] = {
 	  { .messages = 500, .writes = 250, .adds = 250, .large = 20, .sleeps = true },
 	  1 },
 	{ "cut", is_cut, { .messages = 2000, .writes = 1000, .adds = 1000, .large = 10 }, 1 },
+	{ "reset-at-each",
+	  is_reset_at_each,
+	  { .messages = 6, .writes = 5, .adds = 4, .large = 4 },
+	  150 },
+	{ "reset-at-random",
+	  is_reset_at_random,
+	  { .messages = 300, .writes = 150, .adds = 150, .large = 20 },
+	  1 },
 	{ "silent", is_silent, { .messages = 0 }, 1 },
 };
 
