@@ -17,6 +17,18 @@
 #define FIRST	   (1 << 24) /* descriptors that are made up; the kernel's are below */
 #define ANSWER_MAX 4096u
 
+/*
+ * What a peer that is made up knows of the provider (providers/tcp/tcp_wire.h): where the secret of a
+ * session is in what both sides say first, which answers repeat, and the packet that acknowledges.
+ */
+#define COOKIE_LEN    16u
+#define COOKIE_ASKED  24u
+#define COOKIE_ANSWER 16u
+#define ACK_OP	      0xf2u
+#define ACK_LEN	      (64u << 10) /* bytes after which one is sent */
+#define PACKET_LEN    32u
+#define PACKET_TAG    16u /* the bytes that are acknowledged */
+
 /* A socket that is made up. */
 struct made {
 	struct sockaddr_storage peer;
@@ -26,6 +38,10 @@ struct made {
 	bool queued;	 /* in ready_list[] */
 	bool greeted;	 /* it was sent something: the answer waits */
 	uint32_t answered;
+	uint8_t cookie[COOKIE_LEN];
+	uint64_t in, acked;
+	uint8_t ack[PACKET_LEN];
+	uint32_t ack_left; /* of the last acknowledgement, bytes that were not read */
 };
 
 static struct made *made;
@@ -111,11 +127,23 @@ int connect(int fd, const struct sockaddr *to, socklen_t len)
 	return fail(EINPROGRESS);
 }
 
-static ssize_t take(struct made *m, size_t len)
+/* @len bytes are sent, in pieces of which the first one is at @first. */
+static ssize_t take(struct made *m, const void *first, size_t len)
 {
 	sent_bytes += len;
 	if (!m->greeted) {
+		memcpy(m->cookie, (const uint8_t *)first + COOKIE_ASKED, COOKIE_LEN);
 		m->greeted = true;
+		m->ready |= EPOLLIN;
+		look(m);
+		return (ssize_t)len;
+	}
+	m->in += len;
+	if (m->in - m->acked >= ACK_LEN && !m->ack_left) {
+		m->acked = m->in;
+		m->ack[0] = ACK_OP;
+		memcpy(m->ack + PACKET_TAG, &m->acked, sizeof(m->acked));
+		m->ack_left = PACKET_LEN;
 		m->ready |= EPOLLIN;
 		look(m);
 	}
@@ -126,7 +154,7 @@ ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	struct made *m = made_of(fd);
 
-	return m ? take(m, len)
+	return m ? take(m, buf, len)
 		 : REAL(ssize_t, "send", int, const void *, size_t, int)(fd, buf, len, flags);
 }
 
@@ -139,20 +167,33 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 		return REAL(ssize_t, "sendmsg", int, const struct msghdr *, int)(fd, msg, flags);
 	for (size_t i = 0; i < msg->msg_iovlen; i++)
 		len += msg->msg_iov[i].iov_len;
-	return take(m, len);
+	return take(m, msg->msg_iov[0].iov_base, len);
+}
+
+/* Copies from the last @left bytes before @end; returns how many. */
+static size_t give_some(void *buf, size_t len, const uint8_t *end, size_t left)
+{
+	if (len > left)
+		len = left;
+	memcpy(buf, end - left, len);
+	return len;
 }
 
 static ssize_t give(struct made *m, void *buf, size_t len)
 {
-	if (!m->greeted || m->answered == answer_len)
-		return fail(EAGAIN);
-	if (len > answer_len - m->answered)
-		len = answer_len - m->answered;
-	memcpy(buf, answer + m->answered, len);
-	m->answered += (uint32_t)len;
-	if (m->answered == answer_len)
+	uint32_t left = m->greeted ? answer_len - m->answered : 0;
+
+	memcpy(answer + COOKIE_ANSWER, m->cookie, COOKIE_LEN);
+	if (left) {
+		len = give_some(buf, len, answer + answer_len, left);
+		m->answered += (uint32_t)len;
+	} else {
+		len = give_some(buf, len, m->ack + PACKET_LEN, m->ack_left);
+		m->ack_left -= (uint32_t)len;
+	}
+	if (!m->greeted || (m->answered == answer_len && !m->ack_left))
 		m->ready &= ~(uint32_t)EPOLLIN;
-	return (ssize_t)len;
+	return len ? (ssize_t)len : fail(EAGAIN);
 }
 
 ssize_t recv(int fd, void *buf, size_t len, int flags)
