@@ -107,7 +107,8 @@ def ticket(build):
 def exclusive(build):
     """Processes that do not share are told how they would."""
     with stand.Stand(build) as s:
-        status, _, said = fio.on_device(s, '--name=alone', '--rw=randread', '--numjobs=2', '--runtime=1', '--time_based')
+        status, _, said = fio.on_device(s, '--name=alone', '--rw=randread', '--numjobs=2', '--runtime=30', '--time_based',
+                                        '--exitall_on_error')
         check(status and 'shared=1' in said, f'status {status}:\n{said}')
         verified(s, '--iodepth=4', size=MIB)
 
