@@ -158,7 +158,11 @@ bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op, uint64_t tag, uint64
 {
 	struct packet packet = { .op = (uint8_t)op, .tag = tag, .data = data };
 
-	if (!tcp_control_room(conn) || conn->tail + sizeof(packet) > TCP_OUT_LEN + TCP_OUT_SPARE)
+	if (!tcp_control_room(conn))
+		return false;
+	if (conn->tail + sizeof(packet) > TCP_OUT_LEN)
+		tcp_session_turn(conn);
+	if (conn->tail + sizeof(packet) > TCP_OUT_LEN + TCP_OUT_SPARE)
 		return false;
 	memcpy(conn->out + conn->tail, &packet, sizeof(packet));
 	conn->tail += (uint32_t)sizeof(packet);

@@ -47,7 +47,8 @@ void tcp_session_turn(struct tcp_conn *conn)
 	/* The packets keep their alignment, however much has been acknowledged. */
 	uint32_t to = conn->kept & 7, by = conn->kept - to, len = conn->tail - conn->kept;
 
-	if (!by || len > conn->kept)
+	if (!by || (len > conn->kept &&
+		    conn->tail + sizeof(struct packet) <= TCP_OUT_LEN + TCP_OUT_SPARE))
 		return;
 	memmove(conn->out + to, conn->out + conn->kept, len);
 	conn->out_pos += by;
@@ -101,7 +102,8 @@ void tcp_session_tell(struct tcp_conn *conn)
 	struct tcp_session *session = &conn->session;
 	bool owed = session->control.in - session->control.in_told >= TCP_ACK_LEN;
 
-	if (!owed && conn->tail + sizeof(struct packet) > TCP_OUT_LEN)
+	/* A side that only receives claims nothing: the buffer is turned here. */
+	if (!tcp_session_room(conn, sizeof(struct packet)) && !owed)
 		return;
 	if (!tcp_control_own(conn, TCP_OP_ACK, session->control.in, session->data.in))
 		return;

@@ -48,7 +48,7 @@ static inline void tcp_session_wrote(struct tcp_conn *conn)
 	conn->kept = conn->head = conn->tail = 0;
 }
 
-/* tcp_session_turn - move what is retained to the front of the buffer, if that is cheap */
+/* tcp_session_turn - move what is retained to the front of the buffer, if that is cheap or urgent */
 void tcp_session_turn(struct tcp_conn *conn);
 
 /* tcp_session_room - returns true if @len more bytes can be retained */
