@@ -385,7 +385,7 @@ int tcp_greet_answer(struct tcp_conn *conn, struct tcp_lane *lane)
 
 int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 {
-	int err;
+	int err, moved;
 
 	if (lane->state == TCP_LANE_CONNECTING) {
 		err = say_first(conn, lane);
@@ -398,8 +398,11 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 		return request_event(conn);
 	if (lane->state != TCP_LANE_GREETING)
 		return 0;
-	if (conn->conn.up)
-		return tcp_session_greeted(conn, lane);
+	if (conn->conn.up) {
+		moved = tcp_session_greeted(conn, lane);
+		tcp_lane_rest(conn, lane);
+		return moved;
+	}
 	err = tcp_greet_answer(conn, lane);
 	if (!err || (err < 0 && ask_again(conn, err)))
 		return 0;

@@ -13,6 +13,7 @@
 #include "mock_secret.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
+#include "tcp_hub.h"
 #include "tcp_secret.h"
 
 #define SECRET "a secret of more than sixteen bytes"
@@ -236,6 +237,42 @@ static void packets_right_behind_the_answer_are_read(void **state)
 	side_close(b);
 }
 
+/* The same of lanes that are made while the other side has something to send: alone afterwards. */
+static void packets_right_behind_a_new_lane_are_read(void **state)
+{
+	static uint8_t bytes[20000];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct side *a, *b;
+	struct wire_conn *ab, *ba;
+	struct sent sent[2];
+	struct tcp_lane *lane;
+
+	for (int data = 0; data < 2; data++) {
+		a = secret_side(SECRET, true);
+		b = secret_side(SECRET, true);
+		pair_up(a, b, &ab, &ba);
+		lane = data ? &tcp_conn_from(ba)->data : &tcp_conn_from(ba)->control;
+		memset(sent, 0, sizeof(sent));
+		if (!data) {
+			tcp_lane_reset(&tcp_conn_from(ab)->control);
+			DRIVE(b, NULL, lane->state != TCP_LANE_UP);
+			assert_true(publish(ba, 0, 100, false) && publish(ba, 1, 100, false));
+		}
+		/* the first one goes the control lane */
+		for (int i = 0; data && i < 2; i++)
+			assert_int_equal(send_bulk(ba, (uint32_t)i, &iov, 1, &sent[i]), 0);
+		start_clock();
+		while (lane->state != TCP_LANE_UP && !expired()) {
+			side_poll(a);
+			side_poll(b);
+		}
+		DRIVE(a, NULL, a->got_cnt == 2 && a->got[0].payload && a->got[1].payload);
+		assert_int_equal(a->downs + b->downs, 0);
+		side_close(a);
+		side_close(b);
+	}
+}
+
 /* ---- sides that differ ---- */
 
 struct differing {
@@ -334,6 +371,7 @@ int main(void)
 		cmocka_unit_test(refusals_come_through),
 		cmocka_unit_test(records_of_any_length_are_read_to_their_end),
 		cmocka_unit_test(packets_right_behind_the_answer_are_read),
+		cmocka_unit_test(packets_right_behind_a_new_lane_are_read),
 		cmocka_unit_test(sides_that_differ_reject_each_other),
 		cmocka_unit_test(causes_are_logged_once),
 	};
