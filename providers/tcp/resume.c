@@ -109,7 +109,7 @@ bool tcp_session_failed(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 
 	if (!conn->session.on || !conn->conn.up)
 		return false;
-	if (lane->state == TCP_LANE_NONE) /* it never was */
+	if (!stream->contact_ns) /* it never was */
 		stream->contact_ns = now;
 	lane_rest(conn, lane);
 	if (err != -FI_ECONNREFUSED) {
@@ -133,8 +133,11 @@ bool tcp_session_failed(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 int tcp_session_dial(struct tcp_conn *conn, struct tcp_lane *lane)
 {
 	struct tcp_stream *stream = tcp_session_stream(conn, lane);
+	bool was = lane->state != TCP_LANE_NONE;
 	int err = tcp_lane_connect(conn, lane);
 
+	if (err && was) /* its socket is closed again, and it still gathers what is sent */
+		lane_rest(conn, lane);
 	if (err)
 		return err == -FI_EAGAIN || !tcp_session_failed(conn, lane, err) ? err : 0;
 	lane->want_out = true;
@@ -222,6 +225,7 @@ static void lane_up(struct tcp_conn *conn, struct tcp_lane *lane)
 	lane->want_out = false;
 	stream->in_told = stream->in;
 	stream->refused_ns = stream->pause_ns = 0;
+	stream->over = false;
 	if (lane == &conn->control || stream->turn > 1) {
 		tcp_wire_of(conn)->resumes++;
 		log_lane(conn, lane, "goes on", conn->session.err);

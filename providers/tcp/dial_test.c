@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Lanes of the TCP wire that break, and can't be made again at once, or at all. Over loopback.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "mock_core.h"
+#include "mock_engine.h"
+#include "raw_peer.h"
+#include "tcp_conn.h"
+#include "tcp_hub.h"
+#include "tcp_session.h"
+
+#define DEAD_MS 1000
+
+static void short_silence(void)
+{
+	tcp_settings.dead_ms = DEAD_MS;
+}
+
+static void long_silence(void)
+{
+	tcp_settings.dead_ms = 10000;
+}
+
+static void poll_for(struct side *side, uint64_t ns)
+{
+	uint64_t end = platform_now_ns() + ns;
+
+	while (platform_now_ns() < end) {
+		side_poll(side);
+		platform_sleep(NULL, 1000000);
+	}
+}
+
+/* connect(2) to a multicast address fails at once: so it does where no route is left. */
+static void a_network_that_is_gone_is_given_up(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+
+	short_silence();
+	pair_up(a, b, &ab, &ba);
+	tcp_conn_from(ab)->remote.in.sin_addr.s_addr = htonl(0xe0000001);
+	shutdown(tcp_conn_from(ab)->control.fd, SHUT_RDWR);
+	DRIVE(a, NULL, a->downs);
+	long_silence();
+	side_close(a);
+	side_close(b);
+}
+
+/* The old socket has the only port that the program allows: connect(2) fails at once. */
+static void a_lack_of_ports_passes(void **state)
+{
+	struct weft_addr from = { .version = ADDR_VERSION };
+	struct linger linger = { .l_onoff = 1 };
+	int free_port = raw_listen(&from), old;
+	struct wire_conn *ab, *ba;
+	struct side *a, *b = side_open(NULL);
+
+	close(free_port);
+	a = side_open_dialing(&from);
+	pair_up(a, b, &ab, &ba);
+	old = dup(tcp_conn_from(ba)->control.fd);
+	assert_true(old >= 0);
+	shutdown(tcp_conn_from(ab)->control.fd, SHUT_RDWR);
+	DRIVE(a, b, tcp_conn_from(ba)->control.state != TCP_LANE_UP);
+	poll_for(a, 20000000);
+	assert_int_equal(tcp_conn_from(ab)->control.fd, -1);
+	assert_true(publish(ab, 0, 8, false));
+	assert_true(publish(ab, 1, 8, false));
+	setsockopt(old, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	close(old);
+	DRIVE(a, b, b->got_cnt == 2);
+	assert_int_equal(a->downs + b->downs, 0);
+	side_close(a);
+	side_close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_network_that_is_gone_is_given_up),
+		cmocka_unit_test(a_lack_of_ports_passes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
