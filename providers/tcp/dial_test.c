@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -81,11 +82,40 @@ static void a_lack_of_ports_passes(void **state)
 	side_close(b);
 }
 
+/* Another socket would bring the same bytes for the same memory. */
+static void memory_that_is_gone_is_no_break(void **state)
+{
+	size_t len = TCP_CARRY_MAX + 4096;
+	uint8_t *bytes = calloc(1, len), *gone;
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+
+	gone = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(gone != MAP_FAILED);
+	pair_up(a, b, &ab, &ba);
+	b->scatter.iov[0] = (struct iovec){ gone, len };
+	b->scatter.cnt = 1;
+	b->scatter.active = true;
+	assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent), 0);
+	DRIVE(a, b, b->downs);
+	assert_int_equal(b->last_err, -FI_EFAULT);
+	DRIVE(a, b, a->downs);
+	assert_int_equal(sent.done, 0);
+	assert_int_equal(tcp_wire_from(b->wire)->breaks, 0);
+	side_close(a);
+	side_close(b);
+	munmap(gone, len);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_network_that_is_gone_is_given_up),
 		cmocka_unit_test(a_lack_of_ports_passes),
+		cmocka_unit_test(memory_that_is_gone_is_no_break),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

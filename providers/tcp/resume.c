@@ -54,6 +54,15 @@ static bool is_silence(int err)
 	return err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ENETUNREACH;
 }
 
+/*
+ * Returns true for an error that the next socket would have as well: the program has unmapped the
+ * memory that payload goes to, or has closed the descriptor; or someone has changed bytes (TLS).
+ */
+static bool is_final(int err)
+{
+	return err == -EFAULT || err == -EBADF || err == -ENOTSOCK || err == -EIO;
+}
+
 /* Without a socket the lane gathers what is sent, as it does when the kernel takes no more. */
 static void lane_rest(struct tcp_conn *conn, struct tcp_lane *lane)
 {
@@ -85,7 +94,8 @@ bool tcp_session_broken(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 	uint64_t now;
 
 	if (!conn->session.on || !conn->conn.up || conn->dead || conn->ending || conn->err ||
-	    conn->bye_received || conn->bye_sent || is_silence(err) || !lost_room(conn, lane))
+	    conn->bye_received || conn->bye_sent || is_silence(err) || is_final(err) ||
+	    !lost_room(conn, lane))
 		return false;
 	now = platform_now_ns();
 	log_lane(conn, lane, "broke", err ? err : -ECONNRESET);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -273,6 +274,28 @@ static void packets_right_behind_a_new_lane_are_read(void **state)
 	}
 }
 
+/* An end that TLS was not told of is a break; bytes that were changed are none. */
+static void bytes_that_were_changed_end_the_conn(void **state)
+{
+	static const char changed[64] = "not a record";
+	struct side *a = secret_side(SECRET, true), *b = secret_side(SECRET, true);
+	struct wire_conn *ab, *ba;
+
+	pair_up(a, b, &ab, &ba);
+	shutdown(tcp_conn_from(ab)->control.fd, SHUT_WR);
+	DRIVE(a, b, tcp_wire_from(b->wire)->resumes == 1);
+	assert_true(publish(ab, 0, 100, false));
+	DRIVE(a, b, b->got_cnt == 1);
+	assert_int_equal(a->downs + b->downs, 0);
+	assert_int_equal(send(tcp_conn_from(ab)->control.fd, changed, sizeof(changed), 0),
+			 sizeof(changed));
+	DRIVE(a, b, b->downs == 1 && a->downs == 1);
+	assert_int_equal(b->last_err, -FI_EIO);
+	assert_int_equal(tcp_wire_from(b->wire)->breaks, 1);
+	side_close(a);
+	side_close(b);
+}
+
 /* ---- sides that differ ---- */
 
 struct differing {
@@ -372,6 +395,7 @@ int main(void)
 		cmocka_unit_test(records_of_any_length_are_read_to_their_end),
 		cmocka_unit_test(packets_right_behind_the_answer_are_read),
 		cmocka_unit_test(packets_right_behind_a_new_lane_are_read),
+		cmocka_unit_test(bytes_that_were_changed_end_the_conn),
 		cmocka_unit_test(sides_that_differ_reject_each_other),
 		cmocka_unit_test(causes_are_logged_once),
 	};
