@@ -3,6 +3,7 @@
  * Lanes of the TCP wire that break, and can't be made again at once, or at all. Over loopback.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -82,6 +83,65 @@ static void a_lack_of_ports_passes(void **state)
 	side_close(b);
 }
 
+/* The new socket breaks too, after the peer's kernel has kept it for longer than a dead host may be silent. */
+static void a_peer_that_computes_between_breaks_is_waited_for(void **state)
+{
+	struct side *a, *b;
+	struct wire_conn *ab, *ba;
+	struct tcp_conn *conn;
+
+	short_silence();
+	for (int connects = 0; connects < 2; connects++) {
+		a = side_open(NULL);
+		b = side_open(NULL);
+		if (connects)
+			pair_up(a, b, &ab, &ba);
+		else
+			pair_up(b, a, &ba, &ab);
+		conn = tcp_conn_from(ab);
+		shutdown(tcp_conn_from(ba)->control.fd, SHUT_RDWR);
+		DRIVE(a, NULL, conn->control.state == TCP_LANE_GREETING);
+		poll_for(a, (DEAD_MS + 500) * 1000000ull);
+		shutdown(conn->control.fd, SHUT_RDWR);
+		DRIVE(a, NULL, conn->control.state != TCP_LANE_GREETING);
+		DRIVE(a, NULL, a->downs || conn->control.state == TCP_LANE_GREETING);
+		assert_int_equal(a->downs, 0);
+		assert_true(publish(ab, 0, 8, false));
+		DRIVE(a, b, b->got_cnt == 1);
+		assert_int_equal(a->downs + b->downs, 0);
+		side_close(a);
+		side_close(b);
+	}
+	long_silence();
+}
+
+/* Another process has the port: it accepts, and closes what it does not understand. */
+static void a_port_that_never_answers_is_given_up(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	struct weft_addr addr;
+	int fd, listener = raw_listen(&addr);
+
+	short_silence();
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+	tcp_sockaddr_set_port(&tcp_conn_from(ab)->remote, addr.port);
+	shutdown(tcp_conn_from(ab)->control.fd, SHUT_RDWR);
+	start_clock();
+	while (!a->downs && !expired()) {
+		side_poll(a);
+		fd = accept(listener, NULL, NULL);
+		if (fd >= 0)
+			close(fd);
+	}
+	assert_int_equal(a->downs, 1);
+	long_silence();
+	close(listener);
+	side_close(a);
+	side_close(b);
+}
+
 /* Another socket would bring the same bytes for the same memory. */
 static void memory_that_is_gone_is_no_break(void **state)
 {
@@ -115,6 +175,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_network_that_is_gone_is_given_up),
 		cmocka_unit_test(a_lack_of_ports_passes),
+		cmocka_unit_test(a_peer_that_computes_between_breaks_is_waited_for),
+		cmocka_unit_test(a_port_that_never_answers_is_given_up),
 		cmocka_unit_test(memory_that_is_gone_is_no_break),
 	};
 

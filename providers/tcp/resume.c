@@ -20,6 +20,8 @@
 #define PAUSE_MIN_NS 10000000u	 /* between attempts, first and while the port refuses */
 #define PAUSE_MAX_NS 200000000u	 /* between attempts, later; between questions to who lives */
 #define DIAL_NS	     1000000000u /* until an attempt without any answer makes way for the next */
+#define VAIN_MAX \
+	16u /* sockets without an answer, one after the other, that are signs of life */
 
 static uint64_t dead_ns(void)
 {
@@ -103,13 +105,25 @@ bool tcp_session_broken(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 	conn->session.err = err ? err : -FI_ECONNRESET;
 	lane_rest(conn, lane);
 	stream->contact_ns = now;
-	stream->refused_ns = stream->pause_ns = 0;
+	stream->refused_ns = stream->pause_ns = stream->vain = 0;
 	stream->dial_ns = conn->ours ? now : now + PAUSE_MIN_NS;
 	if (can_dial(conn, lane) || lane == &conn->control)
 		tcp_due(conn, stream->dial_ns);
 	else if (tcp_control_own(conn, TCP_OP_LANE, 0, stream->turn))
 		tcp_conn_dirty(conn);
 	return true;
+}
+
+/*
+ * A socket that was accepted breaks before the answer: the peer's host lived until now, however long the
+ * peer has computed. Whoever accepts again and again, and breaks, may be another process.
+ */
+static void unanswered(struct tcp_stream *stream, uint64_t now)
+{
+	if (stream->vain == VAIN_MAX)
+		return;
+	stream->vain++;
+	stream->contact_ns = now;
 }
 
 bool tcp_session_failed(struct tcp_conn *conn, struct tcp_lane *lane, int err)
@@ -121,17 +135,19 @@ bool tcp_session_failed(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 		return false;
 	if (!stream->contact_ns) /* it never was */
 		stream->contact_ns = now;
+	if (lane->state == TCP_LANE_GREETING && !is_silence(err))
+		unanswered(stream, now);
 	lane_rest(conn, lane);
 	if (err != -FI_ECONNREFUSED) {
 		stream->refused_ns = 0;
 		stream->pause_ns = stream->pause_ns ? 2 * stream->pause_ns : PAUSE_MIN_NS;
 		if (stream->pause_ns > PAUSE_MAX_NS)
 			stream->pause_ns = PAUSE_MAX_NS;
-		stream->over = now - stream->contact_ns >= dead_ns();
+		stream->over = stream->over || now - stream->contact_ns >= dead_ns();
 	} else {
 		stream->refused_ns = stream->refused_ns ? stream->refused_ns : now;
 		stream->pause_ns = PAUSE_MIN_NS;
-		stream->over = now - stream->refused_ns >= TCP_REFUSED_NS;
+		stream->over = stream->over || now - stream->refused_ns >= TCP_REFUSED_NS;
 	}
 	if (!conn->session.err)
 		conn->session.err = err;
@@ -277,6 +293,8 @@ int tcp_session_greeted(struct tcp_conn *conn, struct tcp_lane *lane)
 
 	if (!ret)
 		return 0;
+	if (ret > 0)
+		stream->vain = 0;
 	/* No process: the kernel connected the socket to itself. */
 	if (err && err != -FI_EKEYREJECTED &&
 	    (ret < 0 || is_passing(err) || stream->answer.magic == TCP_MAGIC) &&

@@ -240,6 +240,8 @@ struct tcp_stream {
 	uint64_t in_told;
 	/* Sockets that the lane has had, after the first one of the control lane */
 	uint32_t turn;
+	/* Sockets that were accepted and broke without an answer, one after the other */
+	uint32_t vain;
 	/* It breaks for good with the next look at the conn's timer */
 	bool over;
 	/* While it is broken: last sign of the peer's host; since when its port refuses, or 0 */
