@@ -44,10 +44,69 @@ static void acknowledgements_alone_never_run_out_of_room(void **state)
 	side_close(side);
 }
 
+/* A sender that waits for each send, whose receiver takes it in one poll and computes. */
+static void payload_that_is_read_is_acknowledged_in_the_same_poll(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	size_t len = TCP_CARRY_MAX + 1;
+	uint8_t *bytes = calloc(1, len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent;
+
+	pair_up(a, b, &ab, &ba);
+	for (uint32_t i = 0; i < 20; i++) {
+		sent = (struct sent){ 0 };
+		assert_int_equal(send_bulk(ab, i, &iov, 1, &sent), 0);
+		/* the receiver polls until it has the message, and not again */
+		start_clock();
+		while (b->got_cnt <= (int)i || !b->got[i].payload) {
+			assert_false(expired());
+			side_poll(a);
+			side_poll(b);
+		}
+		DRIVE(a, NULL, sent.done);
+	}
+	side_close(a);
+	side_close(b);
+	free(bytes);
+}
+
+/* Small ones, of which more is there to read than a poll takes: one tells of several. */
+static void payloads_of_a_stream_are_acknowledged_together(void **state)
+{
+	struct side *side = side_open(NULL);
+	struct tcp_preamble preamble;
+	struct tcp_answer answer;
+	struct packet got, packet = { .op = PACKET_DATA, .len = 9000 };
+	static uint8_t bytes[40 * (sizeof(packet) + 9000)];
+	int fd = raw_peer(side, &answer), data = raw_connect(side), acks;
+	uint64_t told = 0;
+
+	preamble = raw_member(TCP_LANE_DATA, &answer);
+	raw_send(data, &preamble, sizeof(preamble));
+	assert_int_equal(raw_recv(data, side, &answer, sizeof(answer)), sizeof(answer));
+	for (size_t i = 0; i < sizeof(bytes); i += sizeof(packet) + packet.len)
+		memcpy(bytes + i, &packet, sizeof(packet));
+	raw_send(data, bytes, sizeof(bytes));
+	for (acks = 0; told < sizeof(bytes); acks++) {
+		assert_int_equal(raw_recv(fd, side, &got, sizeof(got)), sizeof(got));
+		assert_int_equal(got.op, TCP_OP_ACK);
+		assert_true(got.data > told);
+		told = got.data;
+	}
+	assert_true(acks <= 20);
+	close(fd);
+	close(data);
+	side_close(side);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(acknowledgements_alone_never_run_out_of_room),
+		cmocka_unit_test(payload_that_is_read_is_acknowledged_in_the_same_poll),
+		cmocka_unit_test(payloads_of_a_stream_are_acknowledged_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

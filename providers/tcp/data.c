@@ -269,6 +269,7 @@ int tcp_data_read(struct tcp_conn *conn)
 	struct msghdr msg = { .msg_iov = iov };
 	size_t taken = 0, room;
 	int moved = 0, round;
+	bool empty = false;
 	ssize_t n;
 
 	if (tcp_wire_of(conn)->closing) {
@@ -280,19 +281,25 @@ int tcp_data_read(struct tcp_conn *conn)
 		msg.msg_iovlen = (size_t)in_pieces(conn, iov, &room);
 		n = tcp_lane_recvmsg(&conn->data, &msg);
 		if (n <= 0) {
-			if (n < 0 && (errno == EAGAIN || errno == EINTR))
-				break;
-			tcp_lane_ended(conn, &conn->data, n ? -errno : 0);
+			empty = n < 0 && (errno == EAGAIN || errno == EINTR);
+			if (!empty)
+				tcp_lane_ended(conn, &conn->data, n ? -errno : 0);
 			break;
 		}
 		taken += (size_t)n;
 		conn->session.data.in += (size_t)n;
 		moved += arrived(conn, (size_t)n);
-		if (conn->dead || (size_t)n < room)
-			break; /* the socket is empty */
+		empty = (size_t)n < room;
+		if (conn->dead || empty)
+			break;
 	}
 	tcp_lane_rest(conn, &conn->data);
-	if (taken && !conn->dead)
+	if (conn->dead)
+		return moved;
+	/* Who has sent the last payload may wait for its acknowledgement. */
+	if (empty && !conn->bulk->flow.left && !conn->bulk->header_len)
+		tcp_session_drained(conn);
+	if (taken)
 		tcp_answered(conn);
 	return moved;
 }

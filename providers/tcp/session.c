@@ -22,8 +22,17 @@
 /* Input of the control lane, and of a stream on the data lane, that is acknowledged within poll */
 #define CONTROL_AT_ONCE (128u << 10)
 #define DATA_AT_ONCE	(256u << 10)
-/* Polls for which an acknowledgement waits for a packet that takes it along, or for more input */
-#define TELL_TICKS 64u
+/*
+ * Ends of payload on the data lane of which one acknowledgement tells, where more is there to read: a
+ * fraction of TCP_SEND_MAX, for which the sender can go on without it
+ */
+#define DATA_ENDS (TCP_SEND_MAX / 4)
+/*
+ * Polls for which an acknowledgement waits for a packet that takes it along, or for more input: fewer than
+ * fi_trywait makes; and one of the end of a payload, which a sender may be waiting for
+ */
+#define TELL_TICKS 32u
+#define DATA_TICKS 4u
 
 void tcp_session_begin(struct tcp_conn *conn, const struct hello *other)
 {
@@ -83,18 +92,28 @@ void tcp_session_arrived(struct tcp_conn *conn)
 void tcp_session_due(struct tcp_conn *conn)
 {
 	struct tcp_session *session = &conn->session;
-	uint32_t tick = tcp_wire_of(conn)->tick;
-	bool stream = tick - session->data_tick < TELL_TICKS;
+	uint64_t untold = session->data.in - session->data.in_told;
 
 	if (!session->on)
 		return;
-	session->data_tick = tick;
-	tell_soon(conn, !stream || session->data.in - session->data.in_told >= DATA_AT_ONCE);
+	if (!session->ends++)
+		session->data_tick = tcp_wire_of(conn)->tick;
+	tell_soon(conn, session->ends >= DATA_ENDS || untold >= DATA_AT_ONCE);
+}
+
+void tcp_session_drained(struct tcp_conn *conn)
+{
+	if (conn->session.ends)
+		tcp_conn_dirty(conn);
 }
 
 bool tcp_session_ready(const struct tcp_conn *conn)
 {
-	return tcp_wire_of(conn)->tick - conn->session.ack_tick >= TELL_TICKS;
+	const struct tcp_session *session = &conn->session;
+	uint32_t tick = tcp_wire_of(conn)->tick;
+
+	return tick - session->ack_tick >= TELL_TICKS ||
+	       (session->ends && tick - session->data_tick >= DATA_TICKS);
 }
 
 void tcp_session_tell(struct tcp_conn *conn)
@@ -109,6 +128,7 @@ void tcp_session_tell(struct tcp_conn *conn)
 		return;
 	session->control.in_told = session->control.in;
 	session->data.in_told = session->data.in;
+	session->ends = 0;
 	session->ack_due = false;
 	list_remove(&conn->telling);
 }

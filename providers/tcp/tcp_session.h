@@ -71,9 +71,13 @@ void tcp_session_arrived(struct tcp_conn *conn);
  * tcp_session_due - the payload of an operation has arrived on the data lane: its sender waits for
  * the acknowledgement
  *
- * It leaves at the end of this poll; in a stream of them as in tcp_session_arrived().
+ * It leaves at the end of this poll if nothing more is there to read, or once it tells of several; else
+ * with the next packet, or a few polls later.
  */
 void tcp_session_due(struct tcp_conn *conn);
+
+/* tcp_session_drained - the data lane was read empty, behind a payload. Only from poll */
+void tcp_session_drained(struct tcp_conn *conn);
 
 /* tcp_session_ready - returns true if an acknowledgement in wire->telling waits for nothing more */
 bool tcp_session_ready(const struct tcp_conn *conn);

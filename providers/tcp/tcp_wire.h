@@ -263,7 +263,9 @@ struct tcp_session {
 	bool ack_due;
 	/* It is one of wire->lost_cnt */
 	bool counted;
-	/* wire->tick when ack_due was set last, and at the last end of a payload on the data lane */
+	/* Ends of payload on the data lane that the peer has not been told of */
+	uint32_t ends;
+	/* wire->tick when ack_due was set last, and at the first of @ends */
 	uint32_t ack_tick, data_tick;
 	/* How it broke last, -FI_E* */
 	int err;
