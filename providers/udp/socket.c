@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <unistd.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "socket.h"
 #include "udp.h"
@@ -49,7 +50,8 @@ static int bound(const union tcp_sockaddr *at, bool shared)
 
 	if (err)
 		return -err;
-	fd = socket(at->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = sys_descriptor_keep(
+		socket(at->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
 		return -errno;
 	/* As much as the kernel allows: less than what was asked for is no error. */

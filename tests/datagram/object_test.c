@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static int descriptors(void)
 
 static void many_endpoints_leave_no_descriptor(void **state)
 {
-	enum { CNT = 1000 };
+	enum { CNT = 1000, OTHERS = 100 };
 	static struct party many[CNT];
 	struct rlimit limit;
 	char in, out = 'x';
@@ -39,7 +40,9 @@ static void many_endpoints_leave_no_descriptor(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	limit.rlim_cur = limit.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	cnt = limit.rlim_cur < 2 * CNT ? (int)limit.rlim_cur / 2 : CNT;
+	/* each takes two, beside those that are open already */
+	assert_true(limit.rlim_cur > OTHERS + 2);
+	cnt = limit.rlim_cur < 2 * CNT + OTHERS ? (int)(limit.rlim_cur - OTHERS) / 2 : CNT;
 	party_open(&a, &(struct party_choice){ 0 });
 	for (int round = 0; round < 2; round++) {
 		before = descriptors();
@@ -212,13 +215,16 @@ static bool drops_are_known(void)
 static void what_the_kernel_drops_is_told(void **state)
 {
 	char out[1400] = { 0 }, said[1000] = "";
-	FILE *file = tmpfile();
-	int err = dup(STDERR_FILENO);
 	fi_addr_t addr;
+	FILE *file;
+	int err;
 
-	assert_non_null(file);
 	if (!drops_are_known())
 		skip(); /* qemu-user, which has no SO_MEMINFO */
+	file = tmpfile();
+	err = dup(STDERR_FILENO);
+	assert_non_null(file);
+	assert_true(err >= 0);
 	party_open(&a, &(struct party_choice){ 0 });
 	party_open(&b, &(struct party_choice){ 0 });
 	addr = party_meet(&a, &b);
@@ -233,6 +239,25 @@ static void what_the_kernel_drops_is_told(void **state)
 	assert_non_null(strstr(said, "datagrams came faster than they were received"));
 	fclose(file);
 	party_close(&a);
+}
+
+/* What a program prints that was started without standard streams goes to no socket. */
+static void no_descriptor_is_a_standard_stream(void **state)
+{
+	int status, open = 0;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+			close(fd);
+		party_open(&a, &(struct party_choice){ .wait = FI_WAIT_FD });
+		for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+			open += fcntl(fd, F_GETFD) >= 0;
+		_exit(open);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 /* The child of a fork closes what it has; the parent's endpoints work on. */
@@ -276,6 +301,7 @@ int main(void)
 		cmocka_unit_test(what_is_missing_is_told),
 		cmocka_unit_test(memory_is_registered_for_who_does),
 		cmocka_unit_test(what_the_kernel_drops_is_told),
+		cmocka_unit_test(no_descriptor_is_a_standard_stream),
 		cmocka_unit_test(a_forked_child_closes_and_does_nothing_else),
 	};
 
