@@ -43,6 +43,13 @@ struct udp_send {
 };
 
 /*
+ * udp_iov_check - check the vectors of a message, and add up their bytes
+ * @len: out
+ * Returns 0, -FI_EINVAL: too many, or NULL for bytes, or -FI_EMSGSIZE: more than memory has.
+ */
+int udp_iov_check(const struct iovec *iov, size_t cnt, size_t *len);
+
+/*
  * udp_send - send a datagram, or hold it back with FI_MORE
  * Returns 0, -FI_EAGAIN when the kernel has no room now, or another -FI_E*: nothing happened.
  */

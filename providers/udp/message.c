@@ -124,6 +124,20 @@ static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 	return -FI_ENOSYS;
 }
 
+int udp_iov_check(const struct iovec *iov, size_t cnt, size_t *len)
+{
+	*len = 0;
+	if (cnt > UDP_IOV_MAX || (cnt && !iov))
+		return -FI_EINVAL;
+	for (size_t i = 0; i < cnt; i++) {
+		if (iov[i].iov_len && !iov[i].iov_base)
+			return -FI_EINVAL;
+		if (__builtin_add_overflow(*len, iov[i].iov_len, len))
+			return -FI_EMSGSIZE;
+	}
+	return 0;
+}
+
 static ssize_t recv_any(struct fid_ep *fid, const struct iovec *iov, size_t cnt, void *context,
 			uint64_t flags)
 {

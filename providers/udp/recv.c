@@ -25,11 +25,14 @@ ssize_t udp_recv(struct udp_ep *ep, const struct iovec *iov, size_t cnt, void *c
 		 uint64_t flags)
 {
 	struct udp_rx *rx;
+	size_t len;
+	int ret;
 
 	if (!ep->receives)
 		return -FI_ENOSYS;
-	if (cnt > UDP_IOV_MAX || (cnt && !iov) || (flags & FI_MULTI_RECV && cnt != 1))
-		return -FI_EINVAL;
+	ret = udp_iov_check(iov, cnt, &len);
+	if (ret || (flags & FI_MULTI_RECV && cnt != 1))
+		return ret ? ret : -FI_EINVAL;
 	if (ep->rx_pool.used >= ep->rx_size)
 		return -FI_EAGAIN;
 	rx = pool_get(&ep->rx_pool);

@@ -248,17 +248,12 @@ static int find_address(const struct udp_ep *ep, const struct udp_send *send,
 /* Returns 0 or -FI_E*. @len: out: bytes of the message */
 static int check(const struct udp_ep *ep, const struct udp_send *send, size_t *len)
 {
-	*len = 0;
+	int ret = udp_iov_check(send->iov, send->iov_cnt, len);
+
 	if (!ep->sends)
 		return -FI_ENOSYS;
-	if (send->iov_cnt > UDP_IOV_MAX || (send->iov_cnt && !send->iov))
-		return -FI_EINVAL;
-	for (size_t i = 0; i < send->iov_cnt; i++) {
-		if (__builtin_add_overflow(*len, send->iov[i].iov_len, len))
-			return -FI_EMSGSIZE;
-		if (send->iov[i].iov_len && !send->iov[i].iov_base)
-			return -FI_EINVAL;
-	}
+	if (ret)
+		return ret;
 	if (*len > ep->msg_max)
 		return -FI_EMSGSIZE;
 	return (send->flags & FI_INJECT || send->silent) && *len > ep->inject_max ? -FI_EMSGSIZE

@@ -155,7 +155,8 @@ int udp_socket_receive(int fd, struct mmsghdr *hdrs, unsigned int cnt)
 			got = recvmmsg(fd, hdrs, cnt, MSG_DONTWAIT | MSG_TRUNC, NULL);
 		if (got >= 0)
 			return got;
-		if (errno == EAGAIN)
+		/* Memory that can't be written: the datagram is lost already. */
+		if (errno == EAGAIN || errno == EFAULT)
 			break;
 	}
 	return 0;

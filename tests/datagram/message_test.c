@@ -102,6 +102,7 @@ static void what_is_not_possible_is_refused(void **state)
 	assert_int_equal(fi_sendmsg(a.ep, &msg, 0), -FI_EINVAL);
 	assert_int_equal(fi_sendmsg(a.ep, &msg, FI_REMOTE_CQ_DATA), -FI_EBADFLAGS);
 	assert_int_equal(fi_senddata(a.ep, out, 1, NULL, 7, b_of_a, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_recv(b.ep, NULL, 8, NULL, FI_ADDR_UNSPEC, NULL), -FI_EINVAL);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(fi_recv(b.ep, out, 8, NULL, FI_ADDR_UNSPEC, NULL), 0);
 	assert_int_equal(fi_recv(b.ep, out, 8, NULL, FI_ADDR_UNSPEC, NULL), -FI_EAGAIN);
