@@ -81,7 +81,7 @@ static void received(struct udp_ep *ep, struct udp_rx *rx, const struct mmsghdr 
 
 		rx->iov[0].iov_base = (char *)buf + used;
 		rx->iov[0].iov_len -= used;
-		if (rx->iov[0].iov_len < ep->multi_min)
+		if (rx->iov[0].iov_len < ep->multi_min || !rx->iov[0].iov_len)
 			flags |= FI_MULTI_RECV;
 	}
 	if (unlikely(len > room)) {
@@ -99,6 +99,10 @@ static void received(struct udp_ep *ep, struct udp_rx *rx, const struct mmsghdr 
 	} else {
 		if (ep->rx_cq && rx->flags & FI_COMPLETION)
 			udp_cq_write(ep->rx_cq, rx->context, flags, len, buf, src);
+		else if (ep->rx_cq && flags & FI_MULTI_RECV)
+			/* Nobody asked for the message, but the buffer is the program's again. */
+			udp_cq_write(ep->rx_cq, rx->context, FI_MULTI_RECV, 0, NULL,
+				     FI_ADDR_NOTAVAIL);
 		udp_cntr_count(ep->rx_cntr);
 	}
 	if (!(rx->flags & FI_MULTI_RECV) || flags & FI_MULTI_RECV)

@@ -291,6 +291,37 @@ static void a_buffer_takes_several_messages(void **state)
 	close_pair();
 }
 
+/* A full buffer goes back to the program, whatever is asked for of messages. */
+static void a_full_buffer_is_given_back(void **state)
+{
+	struct fi_cq_tagged_entry entry;
+	size_t least = 0;
+	char in[8], out[8] = "abcdefg";
+	const struct iovec iov = { in, sizeof(in) };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = in };
+
+	open_pair(&(struct party_choice){ .caps = FI_MULTI_RECV,
+					  .bind = FI_SELECTIVE_COMPLETION });
+	assert_int_equal(fi_setopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
+				   sizeof(least)),
+			 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(
+			fi_recvmsg(b.ep, &msg, FI_MULTI_RECV | (i ? FI_COMPLETION : 0)), 0);
+		for (int half = 0; half < 2; half++)
+			assert_int_equal(fi_inject(a.ep, out, 4, b_of_a), 0);
+		entry = party_completion(&b, NULL);
+		assert_ptr_equal(entry.op_context, in);
+		assert_true(entry.flags == (i ? FI_RECV | FI_MSG : FI_MULTI_RECV));
+		if (i)
+			assert_true(party_completion(&b, NULL).flags ==
+				    (FI_RECV | FI_MSG | FI_MULTI_RECV));
+		assert_int_equal(b.ep->ops->rx_size_left(b.ep), b.info->rx_attr->size);
+	}
+	party_quiet(&b);
+	close_pair();
+}
+
 /* What the network says of one peer is not told of another. */
 static void a_peer_that_is_gone_disturbs_no_other(void **state)
 {
@@ -373,6 +404,7 @@ int main(void)
 		cmocka_unit_test(a_message_that_cannot_leave_fails_alone),
 		cmocka_unit_test(a_receive_is_cancelled),
 		cmocka_unit_test(a_buffer_takes_several_messages),
+		cmocka_unit_test(a_full_buffer_is_given_back),
 		cmocka_unit_test(a_peer_that_is_gone_disturbs_no_other),
 		cmocka_unit_test(strangers_bytes_are_messages_without_a_source),
 	};
