@@ -112,6 +112,7 @@ static struct udp_group *group_new(struct udp_ep *ep, const union tcp_sockaddr *
 	group->ep = ep;
 	group->addr = *addr;
 	group->fd = -1;
+	group->ask = 1;
 	return group;
 }
 

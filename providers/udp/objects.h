@@ -134,6 +134,8 @@ struct udp_group {
 	union tcp_sockaddr addr;
 	/* bound to the group; -1: it only sends there */
 	int fd;
+	/* datagrams asked for by the next receive from it */
+	uint32_t ask;
 	bool sends;
 };
 
@@ -167,8 +169,10 @@ struct udp_ep {
 	struct pool rx_pool;
 	/* struct udp_rx, as posted */
 	struct list rx;
-	/* datagrams asked for by the next receive */
+	/* datagrams asked for by the next receive from fd */
 	uint32_t ask;
+	/* The last progress looked at the groups before fd */
+	bool groups_first;
 	/* The kernel, or the interface, sends no segments */
 	bool no_segments;
 	/* Sends that FI_MORE holds back; NULL: there never was one */

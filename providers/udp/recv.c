@@ -62,11 +62,10 @@ static fi_addr_t source_of(struct udp_ep *ep, const struct msghdr *msg)
 	    msg->msg_namelen < tcp_sockaddr_len(name))
 		return FI_ADDR_NOTAVAIL;
 	tcp_sockaddr_get(name, &addr);
-	/* The scope of a link's address is local to this host; others have none. */
 	return av_find(&ep->av->table, &addr);
 }
 
-/* A datagram of @len bytes, of which @room fitted, is in a receive. */
+/* A datagram is in a receive, as far as there was room. */
 static void received(struct udp_ep *ep, struct udp_rx *rx, const struct mmsghdr *hdr)
 {
 	size_t len = hdr->msg_len, room = 0;
@@ -110,16 +109,16 @@ static void received(struct udp_ep *ep, struct udp_rx *rx, const struct mmsghdr 
 }
 
 /*
- * Points the batch at the receives in order; a multi-receive buffer is the last, since what it has
- * left changes.
+ * Points the batch at up to @ask receives in order; a multi-receive buffer is the last, since what
+ * it has left changes.
  */
-static unsigned int prepare(struct udp_ep *ep, struct udp_batch *batch)
+static unsigned int prepare(struct udp_ep *ep, struct udp_batch *batch, unsigned int ask)
 {
 	unsigned int cnt = 0;
 	struct udp_rx *rx;
 
 	list_for_each_entry(rx, &ep->rx, link) {
-		if (cnt == ep->ask)
+		if (cnt == ask)
 			break;
 		batch->hdrs[cnt].msg_hdr = (struct msghdr){
 			.msg_name = ep->source ? &batch->names[cnt] : NULL,
@@ -135,33 +134,56 @@ static unsigned int prepare(struct udp_ep *ep, struct udp_batch *batch)
 }
 
 /*
- * Takes datagrams of one socket. What is asked for follows what was found: a call that finds fewer
- * has looked once in vain, which a program that waits for one datagram at a time is not to pay for.
+ * Takes datagrams of one socket. A call that asks for more than there are looks once in vain, and a
+ * program that waits for one datagram at a time would do so with each. So the number that is asked
+ * for follows the number that was found.
+ * @ask: of this socket
  */
-static void take(struct udp_ep *ep, int fd)
+static void take(struct udp_ep *ep, int fd, uint32_t *ask)
 {
 	struct udp_batch *batch = ep->domain->batch;
-	unsigned int cnt = prepare(ep, batch);
-	int got = cnt ? udp_socket_receive(fd, batch->hdrs, cnt) : 0;
+	unsigned int cnt = prepare(ep, batch, *ask);
+	int got;
 
+	if (!cnt)
+		return;
+	got = udp_socket_receive(fd, batch->hdrs, cnt);
 	for (int i = 0; i < got; i++)
 		received(ep, rx_first(ep), &batch->hdrs[i]);
-	if ((unsigned int)got == ep->ask)
-		ep->ask = ep->ask * 2 < UDP_BATCH ? ep->ask * 2 : UDP_BATCH;
-	else if ((unsigned int)got < ep->ask)
-		ep->ask = got > 1 ? (unsigned int)got : 1;
+	if ((unsigned int)got == *ask)
+		*ask = *ask * 2 < UDP_BATCH ? *ask * 2 : UDP_BATCH;
+	else if ((unsigned int)got < cnt)
+		*ask = got > 1 ? (unsigned int)got : 1;
 }
 
-void udp_recv_progress(struct udp_ep *ep)
+/* Takes datagrams of all groups. The first is the last the next time. */
+static void take_groups(struct udp_ep *ep)
 {
+	struct list *first = ep->groups.next;
 	struct udp_group *group;
 
-	if (list_empty(&ep->rx))
-		return;
-	take(ep, ep->fd);
 	list_for_each_entry(group, &ep->groups, link)
 		if (group->fd >= 0)
-			take(ep, group->fd);
+			take(ep, group->fd, &group->ask);
+	list_remove(first);
+	list_add_tail(&ep->groups, first);
+}
+
+/* Sockets take turns: who posts one receive at a time gets datagrams of all of them. */
+void udp_recv_progress(struct udp_ep *ep)
+{
+	if (list_empty(&ep->rx))
+		return;
+	if (list_empty(&ep->groups)) {
+		take(ep, ep->fd, &ep->ask);
+		return;
+	}
+	ep->groups_first = !ep->groups_first;
+	if (ep->groups_first)
+		take_groups(ep);
+	take(ep, ep->fd, &ep->ask);
+	if (!ep->groups_first)
+		take_groups(ep);
 }
 
 int udp_recv_cancel(struct udp_ep *ep, const void *context)
