@@ -11,6 +11,9 @@
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
+#ifndef IPV6_MULTICAST_ALL
+#define IPV6_MULTICAST_ALL 29
+#endif
 #ifndef SO_MEMINFO
 #define SO_MEMINFO 55
 #endif
@@ -43,6 +46,18 @@ static int set_multicast(int fd, int family, unsigned int iface)
 	return err ? err : set_int(fd, IPPROTO_IP, IP_MULTICAST_LOOP, udp_settings.loop);
 }
 
+/*
+ * A socket gets what is sent to groups that it has joined itself. Without that it gets what is sent
+ * to its port in groups that any process of this host has joined.
+ */
+static void set_own_groups(int fd, int family)
+{
+	if (family == AF_INET6)
+		set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+	else
+		set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+}
+
 /* Returns a socket that is bound to @at, or -FI_E*. */
 static int bound(const union tcp_sockaddr *at, bool shared)
 {
@@ -56,6 +71,7 @@ static int bound(const union tcp_sockaddr *at, bool shared)
 		return -errno;
 	/* As much as the kernel allows: less than what was asked for is no error. */
 	set_int(fd, SOL_SOCKET, SO_RCVBUF, udp_settings.recv_buf);
+	set_own_groups(fd, at->sa.sa_family);
 	if (shared)
 		err = set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (!err && at->sa.sa_family == AF_INET6)
@@ -93,8 +109,6 @@ static int join(int fd, const union tcp_sockaddr *group, unsigned int iface)
 	if (group->sa.sa_family == AF_INET6)
 		return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &six, sizeof(six)) ? -errno
 											: 0;
-	/* Without it the socket gets what any other process of this host has joined. */
-	set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &four, sizeof(four)) ? -errno : 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Multicast groups: who gets what is sent to one, and what can't be joined. */
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <unistd.h>
 #include "party.h"
@@ -10,7 +11,7 @@ enum { MEMBERS = 3 };
 static struct party members[MEMBERS];
 static struct fid_mc *groups[MEMBERS];
 
-/* The port is this process's own, so that tests at the same time don't meet. */
+/* The port and the next one are this process's own, so that tests at the same time don't meet. */
 static struct sockaddr_in group_of(uint16_t port)
 {
 	struct sockaddr_in group = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -21,7 +22,7 @@ static struct sockaddr_in group_of(uint16_t port)
 
 static uint16_t some_port(void)
 {
-	return (uint16_t)(20000 + getpid() % 10000);
+	return (uint16_t)(20000 + 2 * (getpid() % 5000));
 }
 
 static int join(struct party *p, const void *addr, uint64_t flags, struct fid_mc **mc)
@@ -141,6 +142,63 @@ static void groups_are_told_apart(void **state)
 	close_members();
 }
 
+/*
+ * A program that is no part of this joins a group; an endpoint at the wildcard address with the
+ * group's port gets what is sent to itself alone.
+ */
+static void who_joined_none_gets_none(void **state)
+{
+	const struct ip_mreqn mreq = { .imr_multiaddr = group_of(0).sin_addr,
+				       .imr_ifindex = (int)if_nametoindex("lo") };
+	struct sockaddr_in all = { .sin_family = AF_INET, .sin_port = htons(some_port()) };
+	const struct sockaddr_in group = group_of(some_port());
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct party *p = &members[0];
+	char in[8];
+
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &mreq, sizeof(mreq)), 0);
+	assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &mreq, sizeof(mreq)), 0);
+	party_open(p, &(struct party_choice){ .idle = true });
+	assert_int_equal(fi_setname(&p->ep->fid, &all, sizeof(all)), 0);
+	assert_int_equal(fi_enable(p->ep), 0);
+	assert_int_equal(fi_recv(p->ep, in, 8, NULL, 0, NULL), 0);
+	assert_int_equal(sendto(fd, "m", 1, 0, (const void *)&group, sizeof(group)), 1);
+	all.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(sendto(fd, "u", 1, 0, (const void *)&all, sizeof(all)), 1);
+	party_completion(p, NULL);
+	assert_int_equal(in[0], 'u');
+	assert_int_equal(fi_recv(p->ep, in, 8, NULL, 0, NULL), 0);
+	party_quiet(p);
+	party_close(p);
+	close(fd);
+}
+
+/* The endpoint's own address always has a datagram more, and only one receive is posted. */
+static void a_flood_of_one_address_starves_no_group(void **state)
+{
+	const struct sockaddr_in group = group_of(some_port());
+	uint64_t end = party_now_ms() + PARTY_WAIT_MS;
+	struct party *p = &members[0];
+	char in[8] = "";
+	fi_addr_t self;
+
+	party_open(p, &(struct party_choice){ .caps = FI_MULTICAST });
+	assert_int_equal(join(p, &group, 0, &groups[0]), 0);
+	self = party_meet(p, p);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(fi_inject(p->ep, "u", 1, self), 0);
+	assert_int_equal(fi_inject(p->ep, "m", 1, fi_mc_addr(groups[0])), 0);
+	while (in[0] != 'm') {
+		assert_true(party_now_ms() < end);
+		assert_int_equal(fi_inject(p->ep, "u", 1, self), 0);
+		assert_int_equal(fi_recv(p->ep, in, 8, NULL, 0, NULL), 0);
+		party_completion(p, NULL);
+	}
+	assert_int_equal(fi_close(&groups[0]->fid), 0);
+	party_close(p);
+}
+
 static void what_is_no_group_is_not_joined(void **state)
 {
 	struct sockaddr_in group = group_of(some_port());
@@ -198,6 +256,8 @@ int main(void)
 		cmocka_unit_test(each_member_gets_a_message),
 		cmocka_unit_test(who_left_or_only_sends_gets_none),
 		cmocka_unit_test(groups_are_told_apart),
+		cmocka_unit_test(who_joined_none_gets_none),
+		cmocka_unit_test(a_flood_of_one_address_starves_no_group),
 		cmocka_unit_test(what_is_no_group_is_not_joined),
 		cmocka_unit_test(groups_of_ipv6_are_joined),
 	};
