@@ -58,7 +58,10 @@ ssize_t udp_send(struct udp_ep *ep, const struct udp_send *send);
 void udp_send_flush(struct udp_ep *ep);
 /* udp_send_held - returns how many are held back */
 uint32_t udp_send_held(const struct udp_ep *ep);
-/* udp_send_close - send what is held back, as far as that is possible, and free the memory */
+/*
+ * udp_send_close - send what is held back, and free the memory
+ * What the kernel has no room for ends with -FI_ECANCELED.
+ */
 void udp_send_close(struct udp_ep *ep);
 
 /*

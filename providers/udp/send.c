@@ -49,7 +49,7 @@ static void drop_first(struct udp_staged *staged, uint32_t cnt)
 	}
 }
 
-/* The first of those that are held back can't be sent. */
+/* A datagram that is held back can't be sent. */
 static void failed(struct udp_ep *ep, const struct held *held, int err)
 {
 	udp_cq_error(ep->tx_cq, &(struct fi_cq_err_entry){
@@ -148,6 +148,8 @@ void udp_send_close(struct udp_ep *ep)
 	if (!ep->staged)
 		return;
 	udp_send_flush(ep);
+	for (uint32_t i = 0; i < ep->staged->cnt; i++)
+		failed(ep, &ep->staged->held[i], -FI_ECANCELED);
 	platform_free(ep->staged->injected);
 	platform_free(ep->staged);
 	ep->staged = NULL;
@@ -278,8 +280,12 @@ ssize_t udp_send(struct udp_ep *ep, const struct udp_send *send)
 	/* Those that are held back are before it. */
 	if (send->flags & FI_MORE || udp_send_held(ep)) {
 		ret = hold_back(ep, send, &to, len, reported);
-		if (!ret && !(send->flags & FI_MORE))
+		if (!ret && !(send->flags & FI_MORE)) {
 			udp_send_flush(ep);
+			/* Somebody may sleep that armed while nothing was held back. */
+			if (unlikely(udp_send_held(ep)))
+				udp_ep_arm(ep);
+		}
 		return ret;
 	}
 	ret = udp_socket_send(ep->fd, &(struct msghdr){
