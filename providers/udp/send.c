@@ -100,6 +100,13 @@ static int send_segments(struct udp_ep *ep, struct udp_staged *staged, uint32_t 
 	return ret ? ret : (int)cnt;
 }
 
+/* Returns true for the errors of a kernel, or an interface, that sends no segments of that length. */
+static bool no_segments(int err)
+{
+	return err == -FI_EINVAL || err == -FI_EIO || err == -FI_EOPNOTSUPP ||
+	       err == -FI_EMSGSIZE;
+}
+
 /*
  * Sends some of the first. The kernel sends segments at a quarter of the cost of datagrams; where
  * it can't, this endpoint does without. Returns how many were sent, or -FI_E* of the first.
@@ -113,7 +120,7 @@ static int send_first(struct udp_ep *ep, struct udp_staged *staged)
 		ret = send_segments(ep, staged, cnt);
 		if (ret > 0 || ret == -FI_EAGAIN)
 			return ret;
-		ep->no_segments = true;
+		ep->no_segments = no_segments(ret);
 	}
 	for (cnt = 1; cnt < staged->cnt; cnt++)
 		if (!ep->no_segments && segments_from(staged, cnt) > 1)
@@ -177,7 +184,7 @@ static size_t gather(char *to, const struct iovec *iov, size_t cnt)
 	return len;
 }
 
-/* Memory of injected messages that no message held back has: the batch moves, they don't. */
+/* Memory for an injected message that none held back has; it is theirs until they are sent. */
 static char *injected_slot(const struct udp_ep *ep, const struct udp_staged *staged)
 {
 	bool taken[UDP_BATCH] = { false };
