@@ -60,8 +60,8 @@ struct cq_want {
 };
 
 /*
- * Reads, or arms the queue for a sleep and returns -FI_EAGAIN. At the end fewer than the threshold
- * are read.
+ * Reads, and the caller is no reader any more, or arms the queue for a sleep and returns -FI_EAGAIN.
+ * At the end fewer than the threshold are read.
  */
 static ssize_t cq_read_or_arm(struct udp_cq *cq, const struct cq_want *want, void *buf,
 			      size_t cnt, fi_addr_t *src)
@@ -79,6 +79,9 @@ static ssize_t cq_read_or_arm(struct udp_cq *cq, const struct cq_want *want, voi
 		ret = cq_take(&cq->queue, cq->format, buf, cnt, src);
 	else
 		udp_wait_arm(&cq->wait);
+	/* From here on a signal is for the next read. */
+	if (over || ret != -FI_EAGAIN)
+		cq->wait.readers--;
 	udp_leave(cq->wait.domain);
 	return over && ret == -FI_EAGAIN ? -FI_ETIMEDOUT : ret;
 }
@@ -108,9 +111,6 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t
 	udp_leave(cq->wait.domain);
 	while ((ret = cq_read_or_arm(cq, &want, buf, cnt, src)) == -FI_EAGAIN)
 		udp_wait_sleep(&cq->wait, want.end);
-	platform_lock(&cq->wait.domain->lock);
-	cq->wait.readers--;
-	platform_unlock(&cq->wait.domain->lock);
 	return ret == -FI_ETIMEDOUT ? -FI_EAGAIN : ret;
 }
 
