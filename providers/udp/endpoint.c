@@ -75,9 +75,20 @@ void udp_ep_unwatch(struct udp_ep *ep, int fd)
 
 /* Enabling */
 
+int udp_ep_default(const struct udp_ep *ep, union tcp_sockaddr *out, char *why, size_t why_len)
+{
+	struct tcp_iface_setting setting = { UDP_IFACE_VARIABLE, udp_settings.iface };
+	char iface[IF_NAMESIZE];
+
+	if (!setting.iface && ep->domain->iface && if_indextoname(ep->domain->iface, iface)) {
+		setting.variable = "the domain's interface";
+		setting.iface = iface;
+	}
+	return tcp_iface_default(&setting, ep->domain->family, out, why, why_len);
+}
+
 int udp_ep_bind(struct udp_ep *ep)
 {
-	const struct tcp_iface_setting setting = { UDP_IFACE_VARIABLE, udp_settings.iface };
 	bool all = tcp_sockaddr_any(&ep->at);
 	char why[128] = "", name[80];
 	int fd, ret = 0;
@@ -85,7 +96,7 @@ int udp_ep_bind(struct udp_ep *ep)
 	if (ep->fd >= 0)
 		return 0;
 	if (all && !tcp_sockaddr_port(&ep->at))
-		ret = tcp_iface_default(&setting, ep->domain->family, &ep->at, why, sizeof(why));
+		ret = udp_ep_default(ep, &ep->at, why, sizeof(why));
 	fd = ret ? ret
 		 : udp_socket_open(&ep->at, ep->multicasts,
 				   tcp_sockaddr_any(&ep->at) ? 0 : ep->domain->iface);
@@ -152,8 +163,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOSYS;
 	if (!udp_enter(ep->domain))
 		return ret;
-	if (!ep->enabled)
-		ret = enable(ep);
+	ret = ep->enabled ? 0 : enable(ep);
 	udp_leave(ep->domain);
 	return ret;
 }

@@ -75,6 +75,19 @@ void udp_recv_progress(struct udp_ep *ep);
 /* udp_recv_cancel - remove the receive with that context. Returns 0 or -FI_ENOENT */
 int udp_recv_cancel(struct udp_ep *ep, const void *context);
 
+/*
+ * udp_ep_default - find the address that peers reach the endpoint at, if it has to choose one: the
+ * best one of the domain's interface. Returns 0 or -FI_E*, and why
+ */
+int udp_ep_default(const struct udp_ep *ep, union tcp_sockaddr *out, char *why, size_t why_len);
+
+/*
+ * udp_name_copy - give a program an address: as much as it has room for
+ * @len: in: the room; out: the address's bytes
+ * Returns 0, or -FI_ETOOSMALL if that is less.
+ */
+int udp_name_copy(const union tcp_sockaddr *name, void *addr, size_t *len);
+
 /* udp_group_find - the group of that number, or NULL */
 struct udp_group *udp_group_find(const struct udp_ep *ep, fi_addr_t addr);
 

@@ -77,9 +77,7 @@ static int join_check(const struct udp_ep *ep, const union tcp_sockaddr *addr, u
 /* Makes the group one of the endpoint's. With the domain locked. Returns 0 or -FI_E*. */
 static int group_open(struct udp_ep *ep, struct udp_group *group, bool receives)
 {
-	unsigned int iface = tcp_sockaddr_loopback(&ep->at) || !tcp_sockaddr_any(&ep->at)
-				     ? ep->domain->iface
-				     : 0;
+	unsigned int iface = tcp_sockaddr_any(&ep->at) ? 0 : ep->domain->iface;
 	int ret = 0;
 
 	if (group->addr.sa.sa_family == AF_INET6 && group->addr.in6.sin6_scope_id)

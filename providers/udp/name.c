@@ -5,7 +5,6 @@
  */
 #include "absent.h"
 #include "endpoint.h"
-#include "iface.h"
 
 static struct udp_ep *ep_of(fid_t fid)
 {
@@ -34,13 +33,21 @@ static int cm_setname(fid_t fid, void *addr, size_t len)
 		   : 0;
 }
 
+int udp_name_copy(const union tcp_sockaddr *name, void *addr, size_t *len)
+{
+	size_t room = *len, need = tcp_sockaddr_len(name);
+
+	*len = need;
+	if (room)
+		memcpy(addr, name, room < need ? room : need);
+	return room < need ? -FI_ETOOSMALL : 0;
+}
+
 /* A socket at all addresses of the host has the name of the best one: peers need one to send to. */
 static int cm_getname(fid_t fid, void *addr, size_t *len)
 {
-	const struct tcp_iface_setting setting = { UDP_IFACE_VARIABLE, udp_settings.iface };
 	struct udp_ep *ep = ep_of(fid);
 	union tcp_sockaddr name, best;
-	size_t need, room;
 	char why[128];
 	int ret;
 
@@ -54,16 +61,11 @@ static int cm_getname(fid_t fid, void *addr, size_t *len)
 	udp_leave(ep->domain);
 	if (ret)
 		return ret;
-	if (tcp_sockaddr_any(&name) &&
-	    !tcp_iface_default(&setting, name.sa.sa_family, &best, why, sizeof(why))) {
+	if (tcp_sockaddr_any(&name) && !udp_ep_default(ep, &best, why, sizeof(why))) {
 		tcp_sockaddr_set_port(&best, tcp_sockaddr_port(&name));
 		name = best;
 	}
-	room = *len;
-	need = tcp_sockaddr_len(&name);
-	*len = need;
-	memcpy(addr, &name, room < need ? room : need);
-	return room < need ? -FI_ETOOSMALL : 0;
+	return udp_name_copy(&name, addr, len);
 }
 
 static int cm_no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)

@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include "absent.h"
+#include "endpoint.h"
 #include "event.h"
 
 #define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR)
@@ -154,19 +155,17 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 /* The address that is @n behind @sock. Returns false if there is none. */
 static bool count_up(union tcp_sockaddr *sock, uint32_t n)
 {
-	uint32_t low;
+	/* the last 32 bits of either kind of address */
+	void *where = sock->sa.sa_family == AF_INET ? (void *)&sock->in.sin_addr
+						    : &sock->in6.sin6_addr.s6_addr[12];
+	uint32_t low, next;
 
-	if (sock->sa.sa_family == AF_INET) {
-		low = ntohl(sock->in.sin_addr.s_addr);
-		sock->in.sin_addr.s_addr = htonl(low + n);
-	} else {
-		memcpy(&low, &sock->in6.sin6_addr.s6_addr[12], sizeof(low));
-		low = ntohl(low);
-		n = htonl(low + n);
-		memcpy(&sock->in6.sin6_addr.s6_addr[12], &n, sizeof(n));
-		n = ntohl(n) - low;
-	}
-	return low + n >= low;
+	memcpy(&low, where, sizeof(low));
+	if (__builtin_add_overflow(ntohl(low), n, &next))
+		return false;
+	next = htonl(next);
+	memcpy(where, &next, sizeof(next));
+	return true;
 }
 
 /* A range begins at a number: names of hosts are not counted up. */
@@ -232,7 +231,6 @@ static int av_lookup(struct fid_av *fid, fi_addr_t index, void *addr, size_t *le
 	struct udp_av *av = av_of(fid);
 	const struct weft_addr *found;
 	union tcp_sockaddr sock;
-	size_t room;
 
 	if (!len || (*len && !addr))
 		return udp_refuse(FI_LOG_AV, -FI_EINVAL, "fi_av_lookup",
@@ -246,9 +244,8 @@ static int av_lookup(struct fid_av *fid, fi_addr_t index, void *addr, size_t *le
 	if (!found)
 		return udp_refuse(FI_LOG_AV, -FI_EINVAL, "fi_av_lookup",
 				  "no such address in the vector");
-	room = *len;
-	*len = tcp_sockaddr_len(&sock);
-	memcpy(addr, &sock, room < *len ? room : *len);
+	/* Whether that was all of it is what *len says. */
+	udp_name_copy(&sock, addr, len);
 	return 0;
 }
 

@@ -145,6 +145,10 @@ static void a_name_is_known_before_the_endpoint_is_enabled(void **state)
 	assert_int_equal(fi_enable(a.ep), 0);
 	assert_int_equal(fi_getname(&a.ep->fid, &after, &len), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(fi_enable(a.ep), 0);
+	len = 0;
+	assert_int_equal(fi_getname(&a.ep->fid, NULL, &len), -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(before));
 	len = 3;
 	assert_int_equal(fi_getname(&a.ep->fid, &after, &len), -FI_ETOOSMALL);
 	assert_int_equal(len, sizeof(before));
@@ -161,6 +165,24 @@ static void a_name_is_known_before_the_endpoint_is_enabled(void **state)
 	assert_int_equal(fi_getname(&b.ep->fid, &after, &len), 0);
 	assert_int_equal(after.sin_port, port);
 	party_close(&b);
+}
+
+/* The domain's interface is lo. */
+static void an_address_is_chosen_at_the_domains_interface(void **state)
+{
+	struct sockaddr_in name = { 0 };
+	size_t len = sizeof(name);
+	struct fid_ep *ep;
+
+	party_open(&a, &(struct party_choice){ .idle = true });
+	free(a.info->src_addr);
+	a.info->src_addr = NULL;
+	a.info->src_addrlen = 0;
+	assert_int_equal(fi_endpoint(a.domain, a.info, &ep, NULL), 0);
+	assert_int_equal(fi_getname(&ep->fid, &name, &len), 0);
+	assert_int_equal(ntohl(name.sin_addr.s_addr), INADDR_LOOPBACK);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	party_close(&a);
 }
 
 static void what_is_missing_is_told(void **state)
@@ -298,6 +320,7 @@ int main(void)
 		cmocka_unit_test(a_vector_knows_addresses),
 		cmocka_unit_test(insertions_are_reported),
 		cmocka_unit_test(a_name_is_known_before_the_endpoint_is_enabled),
+		cmocka_unit_test(an_address_is_chosen_at_the_domains_interface),
 		cmocka_unit_test(what_is_missing_is_told),
 		cmocka_unit_test(memory_is_registered_for_who_does),
 		cmocka_unit_test(what_the_kernel_drops_is_told),
