@@ -27,11 +27,21 @@ static void eq_bell(struct udp_eq *eq)
 		sys_eventfd_clear(eq->bell);
 }
 
-bool udp_eq_there(struct udp_eq *eq)
+/* Locks the queue for a call. Returns false, without it, in the child of a fork. */
+static bool eq_enter(struct udp_eq *eq)
+{
+	if (platform_forks() != eq->fabric->forks)
+		return false;
+	platform_lock(&eq->lock);
+	return true;
+}
+
+int udp_eq_there(struct udp_eq *eq)
 {
 	bool there;
 
-	platform_lock(&eq->lock);
+	if (!eq_enter(eq))
+		return -FI_EOPBADSTATE;
 	there = !eq_empty(&eq->queue);
 	platform_unlock(&eq->lock);
 	return there;
@@ -65,7 +75,8 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
 	if (!event || (len && !buf) || flags & ~FI_PEEK)
 		return udp_refuse(FI_LOG_EQ, -FI_EINVAL, "fi_eq_read",
 				  "NULL where the event is to go, or flags other than FI_PEEK");
-	platform_lock(&eq->lock);
+	if (!eq_enter(eq))
+		return -FI_EOPBADSTATE;
 	ret = eq_take(&eq->queue, event, buf, len, flags);
 	eq_bell(eq);
 	platform_unlock(&eq->lock);
@@ -80,7 +91,8 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint6
 	if (!buf || flags & ~FI_PEEK)
 		return udp_refuse(FI_LOG_EQ, -FI_EINVAL, "fi_eq_readerr",
 				  "NULL where the error is to go, or flags other than FI_PEEK");
-	platform_lock(&eq->lock);
+	if (!eq_enter(eq))
+		return -FI_EOPBADSTATE;
 	ret = eq_take_error(&eq->queue, buf, flags);
 	eq_bell(eq);
 	platform_unlock(&eq->lock);
@@ -90,6 +102,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint6
 static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len,
 			uint64_t flags)
 {
+	struct udp_eq *eq = eq_of(fid);
 	struct eq_event *e;
 
 	if ((len && !buf) || flags)
@@ -98,7 +111,13 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, siz
 	e = eq_event_new(event, buf, len);
 	if (!e)
 		return -FI_ENOMEM;
-	udp_eq_post(eq_of(fid), e);
+	if (!eq_enter(eq)) {
+		eq_event_free(e);
+		return -FI_EOPBADSTATE;
+	}
+	eq_post(&eq->queue, e);
+	eq_bell(eq);
+	platform_unlock(&eq->lock);
 	return (ssize_t)len;
 }
 
@@ -155,7 +174,8 @@ static int eq_close(struct fid *fid)
 	eq_fini(&eq->queue);
 	if (eq->bell >= 0)
 		sys_eventfd_close(eq->bell);
-	platform_lock_fini(&eq->lock);
+	if (platform_forks() == eq->fabric->forks)
+		platform_lock_fini(&eq->lock);
 	udp_unref(&eq->fabric->refs);
 	platform_free(eq);
 	return 0;

@@ -5,8 +5,8 @@
 
 #include "objects.h"
 
-/* udp_eq_there - returns true if an event or error is there */
-bool udp_eq_there(struct udp_eq *eq);
+/* udp_eq_there - returns 1 if an event or error is there, 0, or -FI_EOPBADSTATE in a fork's child */
+int udp_eq_there(struct udp_eq *eq);
 /* udp_eq_post - append an event of eq_event_new(); takes it */
 void udp_eq_post(struct udp_eq *eq, struct eq_event *event);
 /* udp_eq_error - append an error; copied. Returns 0 or -FI_ENOMEM */

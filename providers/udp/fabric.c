@@ -74,6 +74,7 @@ int udp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **out, void *
 	fabric->fid.fid.context = context;
 	fabric->fid.fid.ops = &fabric_fi_ops;
 	fabric->fid.ops = &fabric_ops;
+	fabric->forks = platform_forks();
 	fabric->fid.api_version = attr->api_version;
 	*out = &fabric->fid;
 	return 0;

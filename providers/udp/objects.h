@@ -28,6 +28,8 @@ struct udp_staged;
 
 struct udp_fabric {
 	struct fid_fabric fid;
+	/* platform_forks() of the process that opened it */
+	uint32_t forks;
 	/* what is open in it */
 	_Atomic int refs;
 };

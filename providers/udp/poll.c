@@ -19,27 +19,16 @@ struct udp_poll {
 	struct list list;
 };
 
-static _Atomic int *refs_of(struct fid *fid, struct udp_wait **wait)
+static _Atomic int *refs_of(struct fid *fid)
 {
-	struct udp_cntr *cntr = container_of(fid, struct udp_cntr, fid.fid);
-	struct udp_cq *cq = container_of(fid, struct udp_cq, fid.fid);
-
-	*wait = fid->fclass == FI_CLASS_CQ ? &cq->wait : &cntr->wait;
-	return fid->fclass == FI_CLASS_CQ ? &cq->refs : &cntr->refs;
-}
-
-static bool there(struct fid *fid)
-{
-	return fid->fclass == FI_CLASS_CQ
-		       ? cq_reached(&container_of(fid, struct udp_cq, fid.fid)->queue, 1)
-		       : udp_cntr_moved(container_of(fid, struct udp_cntr, fid.fid));
+	return fid->fclass == FI_CLASS_CQ ? &container_of(fid, struct udp_cq, fid.fid)->refs
+					  : &container_of(fid, struct udp_cntr, fid.fid)->refs;
 }
 
 static int poll_call(struct fid_poll *fid, void **context, int cnt)
 {
 	struct udp_poll *poll = container_of(fid, struct udp_poll, fid);
 	struct polled *polled;
-	struct udp_wait *wait;
 	int found = 0;
 
 	if (cnt < 0 || (cnt && !context))
@@ -47,9 +36,8 @@ static int poll_call(struct fid_poll *fid, void **context, int cnt)
 	if (!udp_enter(poll->domain))
 		return -FI_EOPBADSTATE;
 	list_for_each_entry(polled, &poll->list, link) {
-		refs_of(polled->fid, &wait);
-		udp_wait_progress(wait);
-		if (found < cnt && there(polled->fid))
+		udp_wait_progress(udp_wait_of(polled->fid));
+		if (found < cnt && udp_wait_there(polled->fid))
 			context[found++] = polled->fid->context;
 	}
 	udp_leave(poll->domain);
@@ -59,34 +47,32 @@ static int poll_call(struct fid_poll *fid, void **context, int cnt)
 static int poll_add(struct fid_poll *fid, struct fid *event, uint64_t flags)
 {
 	struct udp_poll *poll = container_of(fid, struct udp_poll, fid);
-	struct udp_wait *wait;
 	struct polled *polled;
-	_Atomic int *refs;
 
 	if (!event || flags || (event->fclass != FI_CLASS_CQ && event->fclass != FI_CLASS_CNTR))
 		return udp_refuse(
 			FI_LOG_DOMAIN, -FI_EINVAL, "fi_poll_add",
 			"a poll set takes completion queues and counters, and no flags");
-	refs = refs_of(event, &wait);
-	if (wait->domain != poll->domain)
+	if (udp_wait_of(event)->domain != poll->domain)
 		return udp_refuse(FI_LOG_DOMAIN, -FI_EINVAL, "fi_poll_add",
 				  "an object of another domain");
 	polled = platform_alloc(sizeof(*polled));
 	if (!polled)
 		return -FI_ENOMEM;
 	polled->fid = event;
-	udp_ref(refs);
-	platform_lock(&poll->domain->lock);
+	if (!udp_enter(poll->domain)) {
+		platform_free(polled);
+		return -FI_EOPBADSTATE;
+	}
+	udp_ref(refs_of(event));
 	list_add_tail(&poll->list, &polled->link);
-	platform_unlock(&poll->domain->lock);
+	udp_leave(poll->domain);
 	return 0;
 }
 
 static void drop(struct polled *polled)
 {
-	struct udp_wait *wait;
-
-	udp_unref(refs_of(polled->fid, &wait));
+	udp_unref(refs_of(polled->fid));
 	list_remove(&polled->link);
 	platform_free(polled);
 }
@@ -97,7 +83,8 @@ static int poll_del(struct fid_poll *fid, struct fid *event, uint64_t flags)
 	struct polled *polled;
 	int ret = -FI_EINVAL;
 
-	platform_lock(&poll->domain->lock);
+	if (!udp_enter(poll->domain))
+		return -FI_EOPBADSTATE;
 	list_for_each_entry(polled, &poll->list, link) {
 		if (polled->fid != event)
 			continue;
@@ -105,7 +92,7 @@ static int poll_del(struct fid_poll *fid, struct fid *event, uint64_t flags)
 		ret = 0;
 		break;
 	}
-	platform_unlock(&poll->domain->lock);
+	udp_leave(poll->domain);
 	return ret;
 }
 

@@ -127,30 +127,41 @@ int udp_wait_control(const struct udp_wait *wait, int command, void *arg)
 	return 0;
 }
 
+struct udp_wait *udp_wait_of(struct fid *fid)
+{
+	return fid->fclass == FI_CLASS_CQ ? &container_of(fid, struct udp_cq, fid.fid)->wait
+					  : &container_of(fid, struct udp_cntr, fid.fid)->wait;
+}
+
+bool udp_wait_there(struct fid *fid)
+{
+	return fid->fclass == FI_CLASS_CQ
+		       ? cq_reached(&container_of(fid, struct udp_cq, fid.fid)->queue, 1)
+		       : udp_cntr_moved(container_of(fid, struct udp_cntr, fid.fid));
+}
+
 /*
- * Returns true if a program may sleep: nothing is there, and what comes makes the descriptor
- * readable.
+ * Returns 0 if a program may sleep: nothing is there, and what comes makes the descriptor readable.
+ * -FI_EAGAIN: something is there; another -FI_E*: it is nothing to sleep on.
  */
 static int try_one(struct fid *fid)
 {
-	struct udp_cntr *cntr;
 	struct udp_wait *wait;
-	struct udp_cq *cq;
-	bool there;
+	int there;
 
-	if (fid->fclass == FI_CLASS_EQ)
-		return udp_eq_there(container_of(fid, struct udp_eq, fid.fid)) ? -FI_EAGAIN : 0;
+	if (fid->fclass == FI_CLASS_EQ) {
+		there = udp_eq_there(container_of(fid, struct udp_eq, fid.fid));
+		return there > 0 ? -FI_EAGAIN : there;
+	}
 	if (fid->fclass != FI_CLASS_CQ && fid->fclass != FI_CLASS_CNTR)
 		return -FI_ENOSYS;
-	cq = container_of(fid, struct udp_cq, fid.fid);
-	cntr = container_of(fid, struct udp_cntr, fid.fid);
-	wait = fid->fclass == FI_CLASS_CQ ? &cq->wait : &cntr->wait;
+	wait = udp_wait_of(fid);
 	if (wait->epoll < 0)
 		return -FI_EINVAL;
 	if (!udp_enter(wait->domain))
 		return -FI_EOPBADSTATE;
 	udp_wait_progress(wait);
-	there = fid->fclass == FI_CLASS_CQ ? cq_reached(&cq->queue, 1) : udp_cntr_moved(cntr);
+	there = udp_wait_there(fid);
 	if (!there)
 		udp_wait_arm(wait);
 	udp_leave(wait->domain);

@@ -61,6 +61,13 @@ uint64_t udp_wait_end(int timeout);
 /* udp_wait_control - FI_GETWAIT, FI_GETWAITOBJ. Returns 0, -FI_ENOSYS or -FI_EINVAL */
 int udp_wait_control(const struct udp_wait *wait, int command, void *arg);
 
+/*
+ * udp_wait_of - the wait of a completion queue or counter
+ * udp_wait_there - returns true if the program has something to read there
+ */
+struct udp_wait *udp_wait_of(struct fid *fid);
+bool udp_wait_there(struct fid *fid);
+
 /* udp_trywait - the slot of a fabric. Source: fi_poll(3), fi_trywait */
 int udp_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt);
 

@@ -286,7 +286,10 @@ static void no_descriptor_is_a_standard_stream(void **state)
 static void a_forked_child_closes_and_does_nothing_else(void **state)
 {
 	struct fi_cq_tagged_entry entry;
+	struct fid_poll *set;
+	struct fid *fids[1];
 	char in = 0, out = 'f';
+	uint32_t event;
 	fi_addr_t addr;
 	int status;
 	pid_t pid;
@@ -294,12 +297,20 @@ static void a_forked_child_closes_and_does_nothing_else(void **state)
 	party_open(&a, &(struct party_choice){ .wait = FI_WAIT_FD });
 	party_open(&b, &(struct party_choice){ .wait = FI_WAIT_FD });
 	addr = party_meet(&a, &b);
+	fids[0] = &b.eq->fid;
+	assert_int_equal(b.domain->ops->poll_open(b.domain, NULL, &set), 0);
+	assert_int_equal(set->ops->poll_add(set, &b.cq->fid, 0), 0);
+	assert_int_equal(fi_eq_write(b.eq, FI_NOTIFY, &out, 1, 0), 1);
 	pid = fork();
 	if (!pid) {
 		if (fi_send(a.ep, &out, 1, NULL, addr, NULL) != -FI_EOPBADSTATE ||
-		    fi_cq_read(b.cq, &entry, 1) != -FI_EOPBADSTATE || fi_close(&b.ep->fid) ||
-		    fi_close(&b.cq->fid) || fi_close(&b.av->fid) || fi_close(&b.eq->fid) ||
-		    fi_close(&b.domain->fid))
+		    fi_cq_read(b.cq, &entry, 1) != -FI_EOPBADSTATE ||
+		    fi_eq_read(b.eq, &event, &entry, sizeof(entry), 0) != -FI_EOPBADSTATE ||
+		    fi_eq_write(b.eq, FI_NOTIFY, &entry, 1, 0) != -FI_EOPBADSTATE ||
+		    fi_trywait(b.fabric, fids, 1) != -FI_EOPBADSTATE ||
+		    set->ops->poll_del(set, &b.cq->fid, 0) != -FI_EOPBADSTATE ||
+		    fi_close(&set->fid) || fi_close(&b.ep->fid) || fi_close(&b.cq->fid) ||
+		    fi_close(&b.av->fid) || fi_close(&b.eq->fid) || fi_close(&b.domain->fid))
 			_exit(1);
 		_exit(0);
 	}
@@ -309,6 +320,8 @@ static void a_forked_child_closes_and_does_nothing_else(void **state)
 	assert_int_equal(fi_inject(a.ep, &out, 1, addr), 0);
 	assert_int_equal(fi_cq_sread(b.cq, &entry, 1, NULL, PARTY_WAIT_MS), 1);
 	assert_int_equal(in, 'f');
+	assert_int_equal(fi_eq_sread(b.eq, &event, &in, 1, PARTY_WAIT_MS, 0), 1);
+	assert_int_equal(fi_close(&set->fid), 0);
 	party_close(&a);
 	party_close(&b);
 }
