@@ -138,10 +138,11 @@ static bool service_wrong(const char *service)
 	return !*end && port > UINT16_MAX;
 }
 
-int tcp_resolve(const char *node, const char *service, uint64_t flags, int family,
-		union tcp_sockaddr *out, int max, char *why, size_t why_len)
+int tcp_resolve(const struct tcp_lookup *lookup, union tcp_sockaddr *out, int max, char *why,
+		size_t why_len)
 {
-	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_STREAM };
+	struct addrinfo hints = { .ai_family = lookup->family, .ai_socktype = lookup->socktype };
+	const char *node = lookup->node, *service = lookup->service;
 	struct addrinfo *found, *a;
 	int cnt = 0, err;
 
@@ -149,9 +150,9 @@ int tcp_resolve(const char *node, const char *service, uint64_t flags, int famil
 		snprintf(why, why_len, "%s is no port", service);
 		return -FI_ENODATA;
 	}
-	if (flags & FI_SOURCE)
+	if (lookup->flags & FI_SOURCE)
 		hints.ai_flags |= AI_PASSIVE;
-	if (flags & FI_NUMERICHOST)
+	if (lookup->flags & FI_NUMERICHOST)
 		hints.ai_flags |= AI_NUMERICHOST;
 	/* getaddrinfo refuses a call with neither; it asks for port 0 of the wildcard or loopback */
 	err = getaddrinfo(node, service || node ? service : "0", &hints, &found);

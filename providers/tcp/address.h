@@ -49,19 +49,29 @@ int tcp_sockaddr_copy(union tcp_sockaddr *sock, const void *bytes, size_t len);
 /* tcp_sockaddr_str - write the address as text: "10.0.0.1:7471", "[fe80::1%2]:7471" */
 void tcp_sockaddr_str(const union tcp_sockaddr *sock, char *buf, size_t len);
 
+/* What is resolved. */
+struct tcp_lookup {
+	/* name or number of a host, or NULL: the wildcard with FI_SOURCE, else loopback */
+	const char *node;
+	/* port number or name, or NULL: port 0 */
+	const char *service;
+	/* FI_SOURCE, FI_NUMERICHOST */
+	uint64_t flags;
+	/* AF_INET, AF_INET6 or AF_UNSPEC */
+	int family;
+	/* SOCK_STREAM or SOCK_DGRAM: a service may be one of the two alone */
+	int socktype;
+};
+
 /*
  * tcp_resolve - resolve node and service to addresses
- * @node:    name or number of a host, or NULL: the wildcard with FI_SOURCE, else loopback
- * @service: port number or name, or NULL: port 0
- * @flags:   FI_SOURCE, FI_NUMERICHOST
- * @family:  AF_INET, AF_INET6 or AF_UNSPEC
- * @out:     receives up to @max addresses, in the resolver's order
- * @why:     one sentence on failure
+ * @out: receives up to @max addresses, in the resolver's order
+ * @why: one sentence on failure
  *
  * May ask a name server and block as long as that takes. Returns the number of addresses, or
  * -FI_ENODATA. Source: fi_getinfo(3), getaddrinfo(3).
  */
-int tcp_resolve(const char *node, const char *service, uint64_t flags, int family,
-		union tcp_sockaddr *out, int max, char *why, size_t why_len);
+int tcp_resolve(const struct tcp_lookup *lookup, union tcp_sockaddr *out, int max, char *why,
+		size_t why_len);
 
 #endif

@@ -198,6 +198,7 @@ int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	struct query query = {
 		.q = {
 			.provider = &tcp_provider,
+			.socktype = SOCK_STREAM,
 			.setting = { TCP_IFACE_VARIABLE, tcp_settings.iface },
 			.version = version,
 			.hints = hints,

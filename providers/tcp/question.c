@@ -175,12 +175,12 @@ static int keep_first(const struct tcp_question *q, const union tcp_sockaddr *fo
 static int resolve(struct tcp_question *q, const char *node, const char *service,
 		   uint64_t flags, union tcp_sockaddr *out)
 {
+	const struct tcp_lookup lookup = { node, service, flags, AF_UNSPEC, q->socktype };
 	union tcp_sockaddr found[TCP_RESOLVED_MAX];
 	int cnt, kept;
 	char why[128];
 
-	cnt = tcp_resolve(node, service, flags, AF_UNSPEC, found, TCP_RESOLVED_MAX, why,
-			  sizeof(why));
+	cnt = tcp_resolve(&lookup, found, TCP_RESOLVED_MAX, why, sizeof(why));
 	if (cnt < 0)
 		return info_refuse(q->provider, "%s", why);
 	kept = keep_first(q, found, cnt, AF_INET, out);

@@ -17,6 +17,8 @@
 struct tcp_question {
 	/* for log lines */
 	const struct fi_provider *provider;
+	/* SOCK_STREAM or SOCK_DGRAM: what services are resolved for */
+	int socktype;
 	struct tcp_iface_setting setting;
 	uint32_t version;
 	/* may be NULL */

@@ -122,11 +122,12 @@ static size_t in6_str(const void *bytes, size_t bytes_len, char *buf, size_t len
 static int resolve(const char *node, const char *service, uint64_t flags, int family,
 		   struct weft_addr *out)
 {
+	const struct tcp_lookup lookup = { node, service, flags, family, SOCK_STREAM };
 	union tcp_sockaddr sock;
 	char why[128];
 	int cnt;
 
-	cnt = tcp_resolve(node, service, flags, family, &sock, 1, why, sizeof(why));
+	cnt = tcp_resolve(&lookup, &sock, 1, why, sizeof(why));
 	if (cnt < 0) {
 		FI_INFO(&tcp_provider, FI_LOG_AV, "%s\n", why);
 		return cnt;

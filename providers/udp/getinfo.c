@@ -126,6 +126,7 @@ int udp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 {
 	struct tcp_question q = {
 		.provider = &udp_provider,
+		.socktype = SOCK_DGRAM,
 		.setting = { UDP_IFACE_VARIABLE, udp_settings.iface },
 		.version = version,
 		.hints = hints,

@@ -136,6 +136,7 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 {
 	struct udp_av *av = av_of(fid);
 	struct insertion in = begin(av, out, flags, context);
+	const struct tcp_lookup lookup = { node, service, 0, av->domain->family, SOCK_DGRAM };
 	union tcp_sockaddr sock;
 	char why[128];
 	int ret = insert_check(av, 1, flags, context);
@@ -145,7 +146,7 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 				 "NULL for the node or the service");
 	if (ret)
 		return ret;
-	ret = tcp_resolve(node, service, 0, av->domain->family, &sock, 1, why, sizeof(why));
+	ret = tcp_resolve(&lookup, &sock, 1, why, sizeof(why));
 	if (ret < 0)
 		FI_WARN(&udp_provider, FI_LOG_AV, "%s\n", why);
 	insert_next(&in, ret < 0 ? NULL : &sock);
@@ -175,6 +176,8 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 {
 	struct udp_av *av = av_of(fid);
 	struct insertion in = begin(av, out, flags, context);
+	const struct tcp_lookup lookup = { node, service, node_cnt > 1 ? FI_NUMERICHOST : 0,
+					   av->domain->family, SOCK_DGRAM };
 	union tcp_sockaddr first, sock;
 	size_t cnt = 0;
 	char why[128];
@@ -188,8 +191,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 		ret = insert_check(av, cnt, flags, context);
 	if (ret)
 		return ret;
-	ret = tcp_resolve(node, service, node_cnt > 1 ? FI_NUMERICHOST : 0, av->domain->family,
-			  &first, 1, why, sizeof(why));
+	ret = tcp_resolve(&lookup, &first, 1, why, sizeof(why));
 	if (ret < 0)
 		FI_WARN(&udp_provider, FI_LOG_AV, "%s\n", why);
 	for (size_t i = 0; i < cnt; i++) {

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <stdio.h>
@@ -100,6 +101,36 @@ static void a_vector_knows_addresses(void **state)
 	both[0].sin_port = 0;
 	both[1].sin_addr.s_addr = 0;
 	assert_int_equal(fi_av_insert(a.av, both, 2, addr, 0, NULL), 0);
+	party_close(&a);
+}
+
+/* Returns the name of a service that has a port of UDP and none of TCP, or NULL. */
+static const char *service_of_datagrams(void)
+{
+	static const char *const names[] = { "tftp", "bootps", "ntp", "snmp-trap", "syslog" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (getservbyname(names[i], "udp") && !getservbyname(names[i], "tcp"))
+			return names[i];
+	return NULL;
+}
+
+static void services_of_datagrams_have_names(void **state)
+{
+	const char *name = service_of_datagrams();
+	struct fi_info *info;
+	struct sockaddr_in got;
+	size_t len = sizeof(got);
+	fi_addr_t addr;
+
+	if (!name)
+		skip(); /* this host's list of services has none */
+	party_open(&a, &(struct party_choice){ 0 });
+	assert_int_equal(fi_av_insertsvc(a.av, "127.0.0.1", name, &addr, 0, NULL), 1);
+	assert_int_equal(fi_av_lookup(a.av, addr, &got, &len), 0);
+	assert_int_equal(got.sin_port, getservbyname(name, "udp")->s_port);
+	assert_int_equal(fi_getinfo(PARTY_VERSION, "127.0.0.1", name, 0, a.info, &info), 0);
+	fi_freeinfo(info);
 	party_close(&a);
 }
 
@@ -331,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_endpoints_leave_no_descriptor),
 		cmocka_unit_test(a_vector_knows_addresses),
+		cmocka_unit_test(services_of_datagrams_have_names),
 		cmocka_unit_test(insertions_are_reported),
 		cmocka_unit_test(a_name_is_known_before_the_endpoint_is_enabled),
 		cmocka_unit_test(an_address_is_chosen_at_the_domains_interface),
