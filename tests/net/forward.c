@@ -191,14 +191,17 @@ static bool happens(struct forwarder *f, _Atomic uint32_t *per_million)
 	return node_below(&f->seed, MILLION) < atomic_load(per_million);
 }
 
+/* Counts a packet. Returns true for the one that is the last. */
+static bool is_last(_Atomic uint64_t *cnt)
+{
+	uint64_t left = atomic_load(cnt);
+
+	return left && atomic_compare_exchange_strong(cnt, &left, left - 1) && left == 1;
+}
+
 static bool reset_is_due(struct forwarder *f)
 {
-	uint64_t left = atomic_load(&f->shared->reset_in);
-
-	if (left && atomic_compare_exchange_strong(&f->shared->reset_in, &left, left - 1) &&
-	    left == 1)
-		return true;
-	return happens(f, &f->shared->reset);
+	return is_last(&f->shared->reset_in) || happens(f, &f->shared->reset);
 }
 
 /* What becomes of a packet that has come from the side @side. */
@@ -211,6 +214,8 @@ static void take(struct forwarder *f, int side, const uint8_t *bytes, size_t len
 	int half;
 
 	atomic_fetch_add(&shared->taken, 1);
+	if (is_last(&shared->cut_in))
+		atomic_store(&shared->cut, true);
 	if (atomic_load(&shared->cut)) {
 		atomic_fetch_add(&shared->cut_off, 1);
 		return;
@@ -298,17 +303,6 @@ static void forward_role(void *stage, int rank)
 pid_t forward_start(struct forward_stage *s, unsigned int secs)
 {
 	return stage_start(s, 0, secs, forward_role);
-}
-
-void forward_perfect(struct forward *f)
-{
-	atomic_store(&f->lose, 0);
-	atomic_store(&f->repeat, 0);
-	atomic_store(&f->late, 0);
-	atomic_store(&f->reset, 0);
-	atomic_store(&f->reset_in, 0);
-	atomic_store(&f->delay_us, 0);
-	atomic_store(&f->cut, false);
 }
 
 void forward_report(const struct forward *f)

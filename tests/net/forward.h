@@ -23,6 +23,8 @@ struct forward {
 	_Atomic uint32_t lose, repeat, late, reset;
 	_Atomic uint32_t delay_us; /* of every packet, in one direction */
 	_Atomic bool cut;	   /* all packets are lost */
+	/* Packets until cut is set; counts down; 0: it is left alone */
+	_Atomic uint64_t cut_in;
 	/* Packets of TCP until the one that resets its connection; counts down; 0: none */
 	_Atomic uint64_t reset_in;
 	/* What it did, in packets; resets: connections */
@@ -38,9 +40,6 @@ struct forward_stage {
 
 /* forward_start - a process that forwards until it is killed, for @secs at most */
 pid_t forward_start(struct forward_stage *s, unsigned int secs);
-
-/* forward_perfect - from now on nothing happens to packets */
-void forward_perfect(struct forward *f);
 
 /* forward_report - print what was done */
 void forward_report(const struct forward *f);

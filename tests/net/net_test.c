@@ -18,9 +18,14 @@
 
 #define TEST_SECS 280
 #define CUT_NS	  5000000000u
-#define PACKETS	  8000u /* of TCP in a round in which connections are reset one by one */
-#define DEAD_MS \
-	"2000" /* where the network stays silent: the time after which a host counts as dead */
+#define CUT_AFTER 20000u /* packets; a round has some 300,000 */
+#define PACKETS	  8000u	 /* of TCP in a round in which connections are reset one by one */
+/*
+ * FI_TCP_DEAD_MS where the network stays silent, and where it is cut for CUT_NS, with what a busy
+ * machine and TCP's growing timeouts take
+ */
+#define DEAD_MS	    "10000"
+#define CUT_DEAD_MS "30000"
 
 enum gate { GATE_ROUND, GATE_NAMED, GATE_MEETING, GATE_OVER = GATE_MEETING + 3 };
 
@@ -146,15 +151,16 @@ static void is_cut(struct network *n)
 	struct forward *f = &n->forwarding.forward;
 	uint64_t end_ns, at;
 
+	atomic_store(&f->cut_in, CUT_AFTER);
 	stage_pass(n, GATE_ROUND);
-	NODE_UNTIL(n, progress_of(n) > 200, (usleep(100), false));
-	atomic_store(&f->cut, true);
+	NODE_UNTIL(n, atomic_load(&f->cut), (usleep(100), false));
 	at = progress_of(n);
 	end_ns = node_now_ns() + CUT_NS;
 	NODE_UNTIL(n, node_now_ns() > end_ns, (usleep(1000), false));
 	printf("%llu operations had completed when it was cut, %llu when it no longer was\n",
 	       (unsigned long long)at, (unsigned long long)progress_of(n));
-	NODE_CHECK(n, !is_over(n, 1) && f->cut_off);
+	NODE_CHECK(n, !is_over(n, 1));
+	NODE_UNTIL(n, f->cut_off, (usleep(1000), false));
 	atomic_store(&f->cut, false);
 	wait_for_round(n, 1);
 }
@@ -175,8 +181,9 @@ static void is_silent(struct network *n)
 }
 
 /*
- * One packet of each round resets its connection: in the first two thirds of the rounds the n-th of the n-th, while the
- * two connect and greet, in the others any of those that a round takes.
+ * One packet of each round resets its connection. In the first two thirds of the rounds that is the
+ * packet with the round's number, so that each step of connecting and greeting is met; in the others
+ * it is any of those that a round takes.
  */
 static void is_reset_at_each(struct network *n)
 {
@@ -275,5 +282,7 @@ int main(int argc, char **argv)
 	node_secs = 60;
 	if (!c->plan.messages)
 		setenv("FI_TCP_DEAD_MS", DEAD_MS, 1);
+	if (c->run == is_cut)
+		setenv("FI_TCP_DEAD_MS", CUT_DEAD_MS, 1);
 	return !run(n, c);
 }

@@ -26,7 +26,8 @@ struct traffic;
 
 /*
  * traffic_run - exchange with the other process until all of the plan has completed at both
- * @node: opened; traffic_names() has exchanged the addresses
+ * @node: opened
+ * @peer: the other process's endpoint
  * @meet: called until it returns true, with progress in between: both processes have come here; the
  *	  argument counts up
  *
