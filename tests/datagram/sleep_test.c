@@ -105,14 +105,17 @@ static void nothing(int sig)
 {
 }
 
+/* @arg: the thread that reads, which a signal handler may interrupt */
 static void *signal_queue(void *arg)
 {
+	pthread_kill(*(pthread_t *)arg, SIGUSR1);
 	return (void *)(intptr_t)fi_cq_signal(b.cq);
 }
 
 static void a_sleep_ends_at_its_time_or_by_fi_cq_signal(void **state)
 {
 	struct sigaction action = { .sa_handler = nothing };
+	pthread_t self = pthread_self();
 	struct fi_cq_tagged_entry entry;
 	uint64_t before;
 	pthread_t thread;
@@ -126,8 +129,7 @@ static void a_sleep_ends_at_its_time_or_by_fi_cq_signal(void **state)
 	/* Whether it comes before the read or meanwhile; a signal handler is no end. */
 	for (int i = 0; i < 10; i++) {
 		before = party_now_ms();
-		assert_int_equal(pthread_create(&thread, NULL, signal_queue, NULL), 0);
-		assert_int_equal(pthread_kill(pthread_self(), SIGUSR1), 0);
+		assert_int_equal(pthread_create(&thread, NULL, signal_queue, &self), 0);
 		assert_int_equal(fi_cq_sread(b.cq, &entry, 1, NULL, PARTY_WAIT_MS), -FI_EAGAIN);
 		assert_true(party_now_ms() - before < PARTY_WAIT_MS / 2);
 		assert_int_equal(pthread_join(thread, NULL), 0);
