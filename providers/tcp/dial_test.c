@@ -142,6 +142,64 @@ static void a_port_that_never_answers_is_given_up(void **state)
 	side_close(b);
 }
 
+/* A stranger has this side speak to no third party, and gets no more than the dead time. */
+static void another_host_is_not_asked(void **state)
+{
+	struct side *side = side_open(NULL);
+	struct tcp_preamble preamble = raw_preamble(TCP_LANE_CONTROL);
+	struct weft_addr addr = { .version = ADDR_VERSION };
+	int fd = raw_connect(side), listener = raw_listen(&addr);
+	struct tcp_answer answer;
+
+	short_silence();
+	/* the listener takes what is sent to 127.0.0.2 too, and the preamble comes from 127.0.0.1 */
+	close(listener);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_true(listener >= 0);
+	assert_int_equal(bind(listener,
+			      &(union tcp_sockaddr){ .in = { .sin_family = AF_INET,
+							     .sin_port = htons(addr.port) } }
+				       .sa,
+			      sizeof(struct sockaddr_in)),
+			 0);
+	assert_int_equal(listen(listener, 8), 0);
+	preamble.hello.addr.port = addr.port;
+	preamble.hello.addr.ip[3] = 2;
+	raw_send(fd, &preamble, sizeof(preamble));
+	assert_int_equal(raw_recv(fd, side, &answer, sizeof(answer)), sizeof(answer));
+	close(fd);
+	DRIVE(side, NULL, side->downs);
+	assert_int_equal(accept(listener, NULL, NULL), -1);
+	long_silence();
+	close(listener);
+	side_close(side);
+}
+
+/* Strangers that are gone do not take the place of a peer that comes back. */
+static void the_one_that_is_lost_longest_gives_way(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL), *c = side_open(NULL);
+	struct tcp_wire *wire = tcp_wire_from(b->wire);
+	struct wire_conn *ab, *ba, *cb, *bc;
+
+	pair_up(a, b, &ab, &ba);
+	pair_up(c, b, &cb, &bc);
+	wire->lost_cnt = TCP_LOST_MAX - 1;
+	shutdown(tcp_conn_from(ba)->control.fd, SHUT_RDWR);
+	DRIVE(b, NULL, tcp_conn_from(ba)->control.state != TCP_LANE_UP);
+	assert_int_equal(wire->lost_cnt, TCP_LOST_MAX);
+	shutdown(tcp_conn_from(bc)->control.fd, SHUT_RDWR);
+	DRIVE(b, NULL, b->downs == 1);
+	assert_ptr_equal(b->last_down, ba);
+	DRIVE(b, c, tcp_conn_from(bc)->control.state == TCP_LANE_UP && !c->downs);
+	assert_int_equal(b->downs, 1);
+	assert_int_equal(wire->lost_cnt, TCP_LOST_MAX - 1);
+	wire->lost_cnt = 0;
+	side_close(a);
+	side_close(c);
+	side_close(b);
+}
+
 /* Another socket would bring the same bytes for the same memory. */
 static void memory_that_is_gone_is_no_break(void **state)
 {
@@ -177,6 +235,8 @@ int main(void)
 		cmocka_unit_test(a_lack_of_ports_passes),
 		cmocka_unit_test(a_peer_that_computes_between_breaks_is_waited_for),
 		cmocka_unit_test(a_port_that_never_answers_is_given_up),
+		cmocka_unit_test(another_host_is_not_asked),
+		cmocka_unit_test(the_one_that_is_lost_longest_gives_way),
 		cmocka_unit_test(memory_that_is_gone_is_no_break),
 	};
 

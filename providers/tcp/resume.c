@@ -76,6 +76,24 @@ static void lane_rest(struct tcp_conn *conn, struct tcp_lane *lane)
 		conn->held = false;
 }
 
+/* Has the timer give up the one whose peer has given no sign for longest. Returns false if none waits. */
+static bool lost_oldest(struct tcp_wire *wire)
+{
+	struct tcp_conn *conn, *oldest = NULL;
+
+	list_for_each_entry(conn, &wire->conns, link)
+		if (conn->session.counted &&
+		    (!oldest ||
+		     conn->session.control.contact_ns < oldest->session.control.contact_ns))
+			oldest = conn;
+	if (!oldest)
+		return false;
+	tcp_session_end(oldest);
+	oldest->session.control.over = true;
+	tcp_due(oldest, platform_now_ns());
+	return true;
+}
+
 /* Counts the conn among those that cost memory until a peer comes back. */
 static bool lost_room(struct tcp_conn *conn, const struct tcp_lane *lane)
 {
@@ -83,7 +101,7 @@ static bool lost_room(struct tcp_conn *conn, const struct tcp_lane *lane)
 
 	if (conn->ours || lane != &conn->control || conn->session.counted)
 		return true;
-	if (wire->lost_cnt == TCP_LOST_MAX)
+	if (wire->lost_cnt == TCP_LOST_MAX && !lost_oldest(wire))
 		return false;
 	wire->lost_cnt++;
 	conn->session.counted = true;

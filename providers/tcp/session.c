@@ -12,6 +12,7 @@
  * it: it owes an acknowledgement of that, and has used up less of its own room. For the end of an
  * operation of the data lane only the ordinary room is used: the acknowledgement waits for it.
  */
+#include <sys/socket.h>
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
@@ -34,6 +35,21 @@
 #define TELL_TICKS 32u
 #define DATA_TICKS 4u
 
+/*
+ * Without a secret anyone may name any address: one that is not the peer's own would have this process
+ * connect, and speak, to a third party.
+ */
+static bool may_ask(const struct tcp_conn *conn)
+{
+	union tcp_sockaddr from = { 0 };
+	socklen_t len = sizeof(from);
+
+	if (tcp_wire_of(conn)->hub->secret)
+		return true;
+	return conn->control.fd >= 0 && !getpeername(conn->control.fd, &from.sa, &len) &&
+	       tcp_sockaddr_same_ip(&from, &conn->remote);
+}
+
 void tcp_session_begin(struct tcp_conn *conn, const struct hello *other)
 {
 	conn->session.on = conn->hello.kind == HELLO_RDM && other->kind == HELLO_RDM;
@@ -43,6 +59,8 @@ void tcp_session_begin(struct tcp_conn *conn, const struct hello *other)
 	if (!tcp_sockaddr_set(&conn->remote, &conn->hello.addr))
 		return;
 	memcpy(conn->to, conn->hello.addr.nonce, sizeof(conn->to));
+	if (!may_ask(conn))
+		tcp_sockaddr_set_port(&conn->remote, 0);
 }
 
 void tcp_session_end(struct tcp_conn *conn)

@@ -20,7 +20,8 @@
 #include "tcp_wire.h"
 
 #define TCP_REFUSED_NS 80000000u /* a port that refuses for so long has no process */
-#define TCP_LOST_MAX   1024u	 /* conns of a wire that wait for their peer to connect again */
+/* Conns of a wire that wait for their peer to connect again: one more, and the oldest gives way */
+#define TCP_LOST_MAX 1024u
 
 /* ---- session.c: counts, and what is retained ---- */
 
