@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -50,6 +51,27 @@ static void a_network_that_is_gone_is_given_up(void **state)
 	tcp_conn_from(ab)->remote.in.sin_addr.s_addr = htonl(0xe0000001);
 	shutdown(tcp_conn_from(ab)->control.fd, SHUT_RDWR);
 	DRIVE(a, NULL, a->downs);
+	long_silence();
+	side_close(a);
+	side_close(b);
+}
+
+/* Its kernel accepts, and the network is cut before the preamble has come through. */
+static void a_host_that_falls_silent_is_asked_once(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog filter = { .len = 1, .filter = &drop };
+	struct tcp_conn *conn;
+
+	short_silence();
+	conn = tcp_conn_from(side_connect(a, b));
+	assert_int_equal(setsockopt(conn->control.fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter,
+				    sizeof(filter)),
+			 0);
+	/* not answered meanwhile */
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->last_err, -FI_ETIMEDOUT);
 	long_silence();
 	side_close(a);
 	side_close(b);
@@ -232,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_network_that_is_gone_is_given_up),
+		cmocka_unit_test(a_host_that_falls_silent_is_asked_once),
 		cmocka_unit_test(a_lack_of_ports_passes),
 		cmocka_unit_test(a_peer_that_computes_between_breaks_is_waited_for),
 		cmocka_unit_test(a_port_that_never_answers_is_given_up),

@@ -50,12 +50,6 @@ static void log_lane(struct tcp_conn *conn, const struct tcp_lane *lane, const c
 		(unsigned long long)tcp_session_stream(conn, lane)->in, conn->tail - conn->kept);
 }
 
-/* Returns true for an error by which the kernel says that the peer's host gave no sign for long. */
-static bool is_silence(int err)
-{
-	return err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ENETUNREACH;
-}
-
 /*
  * Returns true for an error that the next socket would have as well: the program has unmapped the
  * memory that payload goes to, or has closed the descriptor; or someone has changed bytes (TLS).
@@ -114,7 +108,7 @@ bool tcp_session_broken(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 	uint64_t now;
 
 	if (!conn->session.on || !conn->conn.up || conn->dead || conn->ending || conn->err ||
-	    conn->bye_received || conn->bye_sent || is_silence(err) || is_final(err) ||
+	    conn->bye_received || conn->bye_sent || tcp_session_silence(err) || is_final(err) ||
 	    !lost_room(conn, lane))
 		return false;
 	now = platform_now_ns();
@@ -153,7 +147,7 @@ bool tcp_session_failed(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 		return false;
 	if (!stream->contact_ns) /* it never was */
 		stream->contact_ns = now;
-	if (lane->state == TCP_LANE_GREETING && !is_silence(err))
+	if (lane->state == TCP_LANE_GREETING && !tcp_session_silence(err))
 		unanswered(stream, now);
 	lane_rest(conn, lane);
 	if (err != -FI_ECONNREFUSED) {

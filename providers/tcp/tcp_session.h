@@ -106,6 +106,15 @@ bool tcp_session_unsettled(const struct tcp_conn *conn);
 /* ---- resume.c: lanes that break ---- */
 
 /*
+ * tcp_session_silence - returns true for an error, -FI_E*, by which the kernel says that the peer's host gave
+ * no sign for long
+ */
+static inline bool tcp_session_silence(int err)
+{
+	return err == -FI_ETIMEDOUT || err == -FI_EHOSTUNREACH || err == -FI_ENETUNREACH;
+}
+
+/*
  * tcp_session_broken - nothing more arrives on a lane that was up
  * @err: 0 for an end of file, else -FI_E*
  * Returns true if it will be made again; false: it has ended for good. Only from poll.
