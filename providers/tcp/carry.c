@@ -35,9 +35,10 @@ static bool worth_it(struct tcp_conn *conn, size_t len)
 
 /*
  * Sends @len bytes of the pieces; in two parts from CARRY_HALVES on, so that a peer of the same host reads
- * the first one while the kernel copies the second. Returns as sendmsg().
+ * the first one while the kernel copies the second. Returns the bytes sent: fewer with the errno of what has
+ * ended it.
  */
-static ssize_t send_parts(struct tcp_lane *lane, const struct iovec *iov, size_t cnt, size_t len)
+static size_t send_parts(struct tcp_lane *lane, const struct iovec *iov, size_t cnt, size_t len)
 {
 	size_t part = len < CARRY_HALVES ? len : len / 2, at = 0, want;
 	struct iovec some[WIRE_IOV_MAX + 3];
@@ -49,34 +50,37 @@ static ssize_t send_parts(struct tcp_lane *lane, const struct iovec *iov, size_t
 		msg.msg_iovlen = iov_slice(iov, cnt, at, want, some);
 		n = tcp_lane_sendmsg(lane, &msg);
 		at += n > 0 ? (size_t)n : 0;
-	} while ((n < 0 && errno == EINTR) || ((size_t)n == want && at < len));
-	return at ? (ssize_t)at : n;
+	} while (at < len && (n >= 0 || errno == EINTR));
+	return at;
 }
 
-/* Writes the gathered packets and then the frame, which begins at iov[1]. */
-static void write_frame(struct tcp_conn *conn, struct iovec *iov, size_t cnt, size_t total)
+/*
+ * Writes the gathered packets and then the frame, which begins at iov[1]. Returns false if the conn fails
+ * for it.
+ */
+static bool write_frame(struct tcp_conn *conn, struct iovec *iov, size_t cnt, size_t total)
 {
 	size_t gathered = conn->tail - conn->head, took;
-	ssize_t n;
+	int err;
 
 	iov[0] = (struct iovec){ conn->out + conn->head, gathered };
-	n = send_parts(&conn->control, iov, cnt, gathered + total);
+	took = send_parts(&conn->control, iov, cnt, gathered + total);
+	err = took < gathered + total ? errno : 0;
 	conn->held = false;
-	if (n < 0 && errno == EFAULT) {
-		conn->control.write_failed = true;
-		tcp_conn_fail(conn, -FI_EFAULT); /* the caller's memory is not mapped */
-		return;
-	}
-	if (n < 0 && !tcp_no_room(errno))
+	if (err && !tcp_no_room(err))
 		conn->control.write_failed = true; /* the reader finds the reason */
-	took = n < 0 ? 0 : (size_t)n;
-	if (conn->session.on || took < gathered + total)
+	if (err == EFAULT) { /* the caller's memory is not mapped: it must not be read here */
+		tcp_conn_fail(conn, -FI_EFAULT);
+		return false;
+	}
+	if (conn->session.on || err)
 		copy_from_iov(conn->out + conn->tail, iov + 1, cnt - 1, 0, total);
 	conn->head += (uint32_t)took;
 	conn->tail += (uint32_t)total;
 	tcp_session_wrote(conn);
-	if (took < gathered + total && !conn->control.write_failed)
+	if (err && !conn->control.write_failed)
 		tcp_control_full(conn);
+	return true;
 }
 
 bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iovec *iov,
@@ -93,7 +97,9 @@ bool tcp_carry(struct tcp_conn *conn, const struct packet *hdr, const struct iov
 	all[1] = (struct iovec){ (void *)(uintptr_t)hdr, sizeof(*hdr) };
 	cnt = 2 + iov_slice(iov, iov_cnt, 0, hdr->len, &all[2]);
 	all[cnt++] = (struct iovec){ zeroes, -hdr->len & 7 };
-	write_frame(conn, all, cnt, tcp_frame_len(hdr->len));
+	/* Operations of a conn that goes down are the engine's: this one has not been sent. */
+	if (!write_frame(conn, all, cnt, tcp_frame_len(hdr->len)))
+		return true;
 	op->next = NULL;
 	if (conn->carried)
 		conn->carried_last->next = op;

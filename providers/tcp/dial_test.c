@@ -250,6 +250,33 @@ static void memory_that_is_gone_is_no_break(void **state)
 	free(bytes);
 }
 
+/* A payload on the control lane, of which nothing, or the first half, can be sent. */
+static void memory_that_can_not_be_read_ends_the_conn(void **state)
+{
+	static const size_t mapped[] = { 0, 32768, 36864 };
+	size_t len = TCP_CARRY_MAX;
+
+	for (size_t i = 0; i < sizeof(mapped) / sizeof(mapped[0]); i++) {
+		struct side *a = side_open(NULL), *b = side_open(NULL);
+		uint8_t *bytes = mmap(NULL, len, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		struct iovec iov = { bytes, len };
+		struct sent sent = { 0 };
+		struct wire_conn *ab, *ba;
+
+		assert_true(bytes != MAP_FAILED);
+		assert_int_equal(mprotect(bytes + mapped[i], len - mapped[i], PROT_NONE), 0);
+		pair_up(a, b, &ab, &ba);
+		assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent), 0);
+		DRIVE(a, b, a->downs);
+		assert_int_equal(a->last_err, -FI_EFAULT);
+		assert_int_equal(sent.done, 0);
+		side_close(a);
+		side_close(b);
+		munmap(bytes, len);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +288,7 @@ int main(void)
 		cmocka_unit_test(another_host_is_not_asked),
 		cmocka_unit_test(the_one_that_is_lost_longest_gives_way),
 		cmocka_unit_test(memory_that_is_gone_is_no_break),
+		cmocka_unit_test(memory_that_can_not_be_read_ends_the_conn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
