@@ -40,6 +40,15 @@ static void poll_for(struct side *side, uint64_t ns)
 	}
 }
 
+static void hear_nothing(int fd)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog filter = { .len = 1, .filter = &drop };
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)),
+			 0);
+}
+
 /* connect(2) to a multicast address fails at once: so it does where no route is left. */
 static void a_network_that_is_gone_is_given_up(void **state)
 {
@@ -60,15 +69,11 @@ static void a_network_that_is_gone_is_given_up(void **state)
 static void a_host_that_falls_silent_is_asked_once(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);
-	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
-	struct sock_fprog filter = { .len = 1, .filter = &drop };
 	struct tcp_conn *conn;
 
 	short_silence();
 	conn = tcp_conn_from(side_connect(a, b));
-	assert_int_equal(setsockopt(conn->control.fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter,
-				    sizeof(filter)),
-			 0);
+	hear_nothing(conn->control.fd);
 	/* not answered meanwhile */
 	DRIVE(a, NULL, a->downs);
 	assert_int_equal(a->last_err, -FI_ETIMEDOUT);
@@ -101,6 +106,41 @@ static void a_lack_of_ports_passes(void **state)
 	close(old);
 	DRIVE(a, b, b->got_cnt == 2);
 	assert_int_equal(a->downs + b->downs, 0);
+	side_close(a);
+	side_close(b);
+}
+
+/* One payload of the data lane has been sent, so that there is one. */
+static void data_pair(struct side *a, struct side *b, struct wire_conn **ab,
+		      struct wire_conn **ba, struct iovec *iov)
+{
+	struct sent sent = { 0 };
+
+	pair_up(a, b, ab, ba);
+	assert_int_equal(send_bulk(*ab, 0, iov, 1, &sent), 0);
+	DRIVE(a, b, sent.done && tcp_conn_from(*ba)->data.state == TCP_LANE_UP);
+}
+
+/* What is queued on a data lane that has just been reset: the end waits for it. */
+static void an_end_waits_for_a_data_lane_that_breaks(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	static uint8_t bytes[TCP_CARRY_MAX + 1];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+
+	data_pair(a, b, &ab, &ba, &iov);
+	tcp_lane_reset(&tcp_conn_from(ab)->data);
+	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
+	assert_true(tcp_conn_from(ab)->data.write_failed);
+	assert_false(tcp_conn_drained(tcp_conn_from(ab)));
+	assert_false(tcp_conn_from(ab)->bye_sent);
+	DRIVE(a, b, b->got_cnt == 2 && sent.done);
+	DRIVE(a, b, tcp_conn_drained(tcp_conn_from(ab)));
+	tcp_disconnect(ab);
+	DRIVE(b, NULL, b->downs == 1);
+	assert_int_equal(b->last_err, 0);
 	side_close(a);
 	side_close(b);
 }
@@ -283,6 +323,7 @@ int main(void)
 		cmocka_unit_test(a_network_that_is_gone_is_given_up),
 		cmocka_unit_test(a_host_that_falls_silent_is_asked_once),
 		cmocka_unit_test(a_lack_of_ports_passes),
+		cmocka_unit_test(an_end_waits_for_a_data_lane_that_breaks),
 		cmocka_unit_test(a_peer_that_computes_between_breaks_is_waited_for),
 		cmocka_unit_test(a_port_that_never_answers_is_given_up),
 		cmocka_unit_test(another_host_is_not_asked),

@@ -219,8 +219,11 @@ int tcp_session_rewind(struct tcp_conn *conn, const struct tcp_lane *lane, uint6
 	return 0;
 }
 
-static bool is_broken(const struct tcp_lane *lane)
+/* Returns true for a lane without a socket, or of which reading will find that it has broken. */
+static bool is_broken(const struct tcp_conn *conn, const struct tcp_lane *lane)
 {
+	if (lane->state == TCP_LANE_UP)
+		return lane->write_failed && !conn->err;
 	return lane->state == TCP_LANE_BROKEN || lane->state == TCP_LANE_CONNECTING ||
 	       lane->state == TCP_LANE_GREETING;
 }
@@ -231,8 +234,7 @@ bool tcp_session_unsettled(const struct tcp_conn *conn)
 
 	if (!conn->session.on || conn->shut)
 		return false;
-	/* Reading will find that the socket has broken. */
-	if (is_broken(&conn->control) || conn->control.write_failed)
+	if (is_broken(conn, &conn->control))
 		return conn->kept != conn->tail || (bulk && bulk->acked != bulk->queued);
-	return is_broken(&conn->data) && bulk && bulk->acked != bulk->queued;
+	return is_broken(conn, &conn->data) && bulk && bulk->acked != bulk->queued;
 }
