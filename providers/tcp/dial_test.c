@@ -15,6 +15,7 @@
 #include "mock_engine.h"
 #include "raw_peer.h"
 #include "tcp_conn.h"
+#include "tcp_control.h"
 #include "tcp_hub.h"
 #include "tcp_session.h"
 
@@ -119,6 +120,36 @@ static void data_pair(struct side *a, struct side *b, struct wire_conn **ab,
 	pair_up(a, b, ab, ba);
 	assert_int_equal(send_bulk(*ab, 0, iov, 1, &sent), 0);
 	DRIVE(a, b, sent.done && tcp_conn_from(*ba)->data.state == TCP_LANE_UP);
+}
+
+/* The side that can't connect has lost the data lane, and no room to say so. */
+static void a_data_lane_is_asked_for_once_there_is_room(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	static uint8_t bytes[TCP_CARRY_MAX + 1];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *ab, *ba;
+	struct tcp_conn *conn;
+	uint32_t cnt = 0;
+	int old;
+
+	data_pair(a, b, &ab, &ba, &iov);
+	conn = tcp_conn_from(ba);
+	while (publish(ba, cnt, 1000, true))
+		cnt++;
+	while (tcp_control_own(conn, TCP_OP_ACK, conn->session.control.in,
+			       conn->session.data.in))
+		;
+	/* the other end hears nothing of it */
+	old = dup(conn->data.fd);
+	assert_true(old >= 0);
+	tcp_watch(tcp_wire_from(b->wire)->hub, &conn->data, 0);
+	assert_true(tcp_session_broken(conn, &conn->data, -FI_ECONNRESET));
+	DRIVE(a, b, a->got_cnt == (int)cnt && conn->data.state == TCP_LANE_UP);
+	assert_int_equal(a->downs + b->downs, 0);
+	close(old);
+	side_close(a);
+	side_close(b);
 }
 
 /* What is queued on a data lane that has just been reset: the end waits for it. */
@@ -323,6 +354,7 @@ int main(void)
 		cmocka_unit_test(a_network_that_is_gone_is_given_up),
 		cmocka_unit_test(a_host_that_falls_silent_is_asked_once),
 		cmocka_unit_test(a_lack_of_ports_passes),
+		cmocka_unit_test(a_data_lane_is_asked_for_once_there_is_room),
 		cmocka_unit_test(an_end_waits_for_a_data_lane_that_breaks),
 		cmocka_unit_test(a_peer_that_computes_between_breaks_is_waited_for),
 		cmocka_unit_test(a_port_that_never_answers_is_given_up),

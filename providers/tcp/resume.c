@@ -102,6 +102,16 @@ static bool lost_room(struct tcp_conn *conn, const struct tcp_lane *lane)
 	return true;
 }
 
+/* Tells the other side that the data lane has broken here: at once, or when there is room. */
+static void ask_for_lane(struct tcp_conn *conn)
+{
+	conn->session.lane_due = !tcp_control_own(conn, TCP_OP_LANE, 0, conn->session.data.turn);
+	if (conn->session.lane_due)
+		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
+	else
+		tcp_conn_dirty(conn);
+}
+
 bool tcp_session_broken(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 {
 	struct tcp_stream *stream = tcp_session_stream(conn, lane);
@@ -121,8 +131,8 @@ bool tcp_session_broken(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 	stream->dial_ns = conn->ours ? now : now + PAUSE_MIN_NS;
 	if (can_dial(conn, lane) || lane == &conn->control)
 		tcp_due(conn, stream->dial_ns);
-	else if (tcp_control_own(conn, TCP_OP_LANE, 0, stream->turn))
-		tcp_conn_dirty(conn);
+	else
+		ask_for_lane(conn);
 	return true;
 }
 
@@ -234,6 +244,8 @@ static void lane_timer(struct tcp_conn *conn, struct tcp_lane *lane, uint64_t no
 
 void tcp_session_timer(struct tcp_conn *conn, uint64_t now)
 {
+	if (conn->session.lane_due && conn->data.state == TCP_LANE_BROKEN)
+		ask_for_lane(conn);
 	lane_timer(conn, &conn->control, now);
 	if (!conn->dead)
 		lane_timer(conn, &conn->data, now);
@@ -383,7 +395,7 @@ static bool send_answer(struct tcp_conn *conn, struct tcp_lane *lane)
 	return tcp_say_answer(lane, &answer);
 }
 
-/* The other side waits for its lane: one that seems to be up here has broken there. */
+/* The other side waits for its lane: one that it has answered, and that seems fine here, has broken there. */
 static void admit_probe(struct tcp_conn *conn, struct tcp_guest *guest)
 {
 	const struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION };

@@ -261,6 +261,8 @@ struct tcp_session {
 	bool on;
 	/* An acknowledgement is due: it leaves with the next packet, if not before */
 	bool ack_due;
+	/* There was no room to tell the peer that the data lane has broken: it is due again */
+	bool lane_due;
 	/* It is one of wire->lost_cnt */
 	bool counted;
 	/* Ends of payload on the data lane that the peer has not been told of */
