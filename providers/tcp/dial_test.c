@@ -111,6 +111,30 @@ static void a_lack_of_ports_passes(void **state)
 	side_close(b);
 }
 
+/* The answer was lost, and so was the end of the socket that it came over. */
+static void a_new_socket_that_is_half_open_is_replaced(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	struct tcp_conn *conn;
+
+	tcp_settings.dead_ms = 60000;
+	pair_up(a, b, &ab, &ba);
+	conn = tcp_conn_from(ab);
+	shutdown(conn->control.fd, SHUT_RDWR);
+	DRIVE(a, NULL, conn->control.state == TCP_LANE_GREETING);
+	hear_nothing(conn->control.fd);
+	conn = tcp_conn_from(ba);
+	DRIVE(b, NULL, conn->session.control.turn == 1);
+	assert_true(tcp_session_broken(conn, &conn->control, -FI_ECONNRESET));
+	assert_true(publish(ba, 0, 8, false));
+	DRIVE(a, b, a->got_cnt == 1);
+	assert_int_equal(a->downs + b->downs, 0);
+	long_silence();
+	side_close(a);
+	side_close(b);
+}
+
 /* One payload of the data lane has been sent, so that there is one. */
 static void data_pair(struct side *a, struct side *b, struct wire_conn **ab,
 		      struct wire_conn **ba, struct iovec *iov)
@@ -354,6 +378,7 @@ int main(void)
 		cmocka_unit_test(a_network_that_is_gone_is_given_up),
 		cmocka_unit_test(a_host_that_falls_silent_is_asked_once),
 		cmocka_unit_test(a_lack_of_ports_passes),
+		cmocka_unit_test(a_new_socket_that_is_half_open_is_replaced),
 		cmocka_unit_test(a_data_lane_is_asked_for_once_there_is_room),
 		cmocka_unit_test(an_end_waits_for_a_data_lane_that_breaks),
 		cmocka_unit_test(a_peer_that_computes_between_breaks_is_waited_for),

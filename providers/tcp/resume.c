@@ -200,10 +200,17 @@ int tcp_session_dial(struct tcp_conn *conn, struct tcp_lane *lane)
 	return 0;
 }
 
+/* Returns true if the other side has lost the @turn-th socket of the lane, which this side still has. */
+static bool is_stale(struct tcp_conn *conn, const struct tcp_lane *lane, uint64_t turn)
+{
+	return conn->session.on && conn->conn.up &&
+	       tcp_session_stream(conn, lane)->turn == turn &&
+	       (lane->state == TCP_LANE_UP || lane->state == TCP_LANE_GREETING);
+}
+
 void tcp_session_wanted(struct tcp_conn *conn, uint64_t turn)
 {
-	if (conn->session.on && conn->data.state == TCP_LANE_UP &&
-	    conn->session.data.turn == turn)
+	if (is_stale(conn, &conn->data, turn))
 		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
 	else
 		tcp_data_open(conn);
@@ -399,8 +406,7 @@ static bool send_answer(struct tcp_conn *conn, struct tcp_lane *lane)
 static void admit_probe(struct tcp_conn *conn, struct tcp_guest *guest)
 {
 	const struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION };
-	bool stale = conn->control.state == TCP_LANE_UP &&
-		     conn->session.control.turn == guest->preamble.turn;
+	bool stale = is_stale(conn, &conn->control, guest->preamble.turn);
 
 	tcp_say_answer(&guest->lane, &answer);
 	tcp_guest_drop(guest);
