@@ -39,6 +39,7 @@ struct tcp_conn *tcp_conn_create(struct tcp_wire *wire)
 	conn->data.fd = -1;
 	list_init(&conn->control.ready);
 	list_init(&conn->data.ready);
+	list_init(&conn->known);
 	list_init(&conn->dirty);
 	list_init(&conn->finished);
 	list_init(&conn->timed);
@@ -126,6 +127,7 @@ void tcp_conn_bury(struct tcp_conn *conn)
 	}
 	tcp_lane_close(wire->hub, &conn->control);
 	tcp_lane_close(wire->hub, &conn->data);
+	list_remove(&conn->known);
 	list_remove(&conn->dirty);
 	list_remove(&conn->finished);
 	list_remove(&conn->timed);

@@ -368,23 +368,30 @@ static bool same_secret(const uint8_t *a, const uint8_t *b)
 	return !differ;
 }
 
+static bool is_named(const struct tcp_conn *conn, const struct tcp_preamble *preamble)
+{
+	return conn->hello.epoch == preamble->hello.epoch &&
+	       same_secret(conn->cookie, preamble->cookie) && !conn->ending && !conn->err &&
+	       !conn->bye_sent;
+}
+
 /*
  * The epoch is that of the side that connected, whoever asks. That side may be asked before it has
- * the answer.
+ * the answer. Every peer that connects passes here, so that not all conns are looked at.
  */
 static struct tcp_conn *find_conn(struct tcp_wire *wire, const struct tcp_preamble *preamble)
 {
-	bool ours = preamble->lane == TCP_LANE_PROBE;
-	struct list *node, *after;
 	struct tcp_conn *conn;
 
-	list_for_each(node, after, &wire->conns) {
-		conn = container_of(node, struct tcp_conn, link);
-		if (same_secret(conn->cookie, preamble->cookie) &&
-		    conn->hello.epoch == preamble->hello.epoch && conn->ours == ours &&
-		    (conn->conn.up || ours) && !conn->ending && !conn->err && !conn->bye_sent)
-			return conn;
+	if (preamble->lane == TCP_LANE_PROBE) {
+		list_for_each_entry(conn, &wire->conns, link)
+			if (conn->ours && is_named(conn, preamble))
+				return conn;
+		return NULL;
 	}
+	list_for_each_entry(conn, tcp_session_known(wire, preamble->hello.epoch), known)
+		if (conn->conn.up && is_named(conn, preamble))
+			return conn;
 	return NULL;
 }
 

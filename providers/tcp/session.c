@@ -55,12 +55,18 @@ void tcp_session_begin(struct tcp_conn *conn, const struct hello *other)
 	conn->session.on = conn->hello.kind == HELLO_RDM && other->kind == HELLO_RDM;
 	if (conn->ours)
 		return;
+	list_add_tail(tcp_session_known(tcp_wire_of(conn), conn->hello.epoch), &conn->known);
 	conn->session.said = *other;
 	if (!tcp_sockaddr_set(&conn->remote, &conn->hello.addr))
 		return;
 	memcpy(conn->to, conn->hello.addr.nonce, sizeof(conn->to));
 	if (!may_ask(conn))
 		tcp_sockaddr_set_port(&conn->remote, 0);
+}
+
+struct list *tcp_session_known(struct tcp_wire *wire, uint64_t epoch)
+{
+	return &wire->known[(epoch * 0x9e3779b97f4a7c15u >> 32) % TCP_KNOWN_CNT];
 }
 
 void tcp_session_end(struct tcp_conn *conn)

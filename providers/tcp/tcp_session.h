@@ -28,6 +28,12 @@
 /* tcp_session_begin - both hellos are there; @other: that of the other side than conn->hello */
 void tcp_session_begin(struct tcp_conn *conn, const struct hello *other);
 
+/*
+ * tcp_session_known - the conns among which is that of a peer's @epoch, if it has been accepted: a small part
+ * of all, unless peers choose their epochs to the contrary
+ */
+struct list *tcp_session_known(struct tcp_wire *wire, uint64_t epoch);
+
 /* tcp_session_end - the conn is dead */
 void tcp_session_end(struct tcp_conn *conn);
 

@@ -75,6 +75,8 @@
 #define TCP_TURN_NS   1000000u	  /* time between looks at headers that wait for their turn */
 #define TCP_RETRY_NS  100000000u  /* without descriptors: time until the next try */
 
+#define TCP_KNOWN_CNT 128u /* lists of conns by their peer's epoch */
+
 #define TCP_DATA_WINDOW (4 << 20) /* first size of a data lane's receive buffer */
 
 #define TCP_CONGESTION_LEN 16u /* name of a congestion control, its NUL included */
@@ -287,6 +289,8 @@ struct tcp_conn {
 	 * @dead
 	 */
 	struct list link;
+	/* Link in wire->known, without @ours: a peer may name its session */
+	struct list known;
 	/* Link in wire->dirty: the next poll has to write, or to end the conn */
 	struct list dirty;
 	/* Link in wire->finished: done() is due */
@@ -474,6 +478,8 @@ struct tcp_wire {
 	/* Guests for this wire */
 	struct list arrived;
 	struct list conns, dirty, finished, timed, telling, waiting;
+	/* Conns that were accepted, by the peer's epoch: see tcp_session_known() */
+	struct list known[TCP_KNOWN_CNT];
 	/* Requests that the engine owns: it has not answered */
 	struct list requests;
 	/* Dead conns, freed at the end of poll */

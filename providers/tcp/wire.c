@@ -78,6 +78,7 @@ static int start_listening(struct tcp_wire *wire, const struct wire_attr *attr, 
 static struct tcp_wire *wire_alloc(struct engine_ep *ep, const struct weft_addr *addr)
 {
 	struct tcp_wire *wire = calloc(1, sizeof(*wire));
+	uint32_t i;
 
 	if (!wire)
 		return NULL;
@@ -94,6 +95,8 @@ static struct tcp_wire *wire_alloc(struct engine_ep *ep, const struct weft_addr 
 	list_init(&wire->telling);
 	list_init(&wire->waiting);
 	list_init(&wire->dead_conns);
+	for (i = 0; i < TCP_KNOWN_CNT; i++)
+		list_init(&wire->known[i]);
 	return wire;
 }
 
