@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * tools/shared/channel.h over one TCP socket of the loopback interface: what the kernel takes, which no
- * provider over TCP is faster than. Messages alone, without a header: a message has the length of the
- * receive that waits for it, and its bytes go from the sender's buffer into the receiver's. The provider
- * "spin" polls the socket and "block" sleeps in recv(2). One channel per process.
+ * tools/shared/channel.h over one TCP socket of the loopback interface: what the kernel takes, which
+ * no provider over TCP is faster than. Messages alone, without a header: a message has the length of
+ * the receive that waits for it, and its bytes go from the sender's buffer into the receiver's. The
+ * provider "spin" polls the socket and "block" sleeps in recv(2). One channel per process.
  */
 #define _GNU_SOURCE
 #include "channel.h"
@@ -20,6 +20,8 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#define ACCEPT_SECS 60
 
 static struct {
 	int fd;
@@ -46,14 +48,16 @@ static struct sockaddr_in loopback(void)
 				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 }
 
-/* A socket that listens at a port of the kernel's choice. */
+/* A socket that listens at a port of the kernel's choice; accept4(2) ends after ACCEPT_SECS. */
 static int listen_at(struct sockaddr_in *at)
 {
+	const struct timeval secs = { .tv_sec = ACCEPT_SECS };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(*at);
 
 	*at = loopback();
 	if (fd >= 0 && !bind(fd, (struct sockaddr *)at, len) && !listen(fd, 1) &&
+	    !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &secs, sizeof(secs)) &&
 	    !getsockname(fd, (struct sockaddr *)at, &len))
 		return fd;
 	if (fd >= 0)
