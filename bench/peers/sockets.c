@@ -306,7 +306,7 @@ int epoll_wait(int epoll, struct epoll_event *events, int max, int ms)
 		events[got].events = m->ready & m->events;
 		events[got++].data = m->data;
 		again++;
-		/* Level-triggered: it is looked at again at the next change of what is watched or ready. */
+		/* Level-triggered: it is reported again while it is readable. */
 		if (m->ready & m->events & EPOLLIN)
 			look(m);
 	}

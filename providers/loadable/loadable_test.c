@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A loadable provider in a libfabric: found, preferred to that one's own, opened by programs of every
- * age, closed without a trace. The libfabric is the argument, 'stock' for the machine's; like any
- * program this one uses it only by its symbols. One thread, beside those of automatic progress.
+ * A loadable provider in a libfabric: found, preferred to that one's own, opened by programs of
+ * every age, closed without a trace. The libfabric is the argument, 'stock' for the machine's; like
+ * any program this one uses it only by its symbols. One thread, beside those of automatic progress.
  *
  *	usage: loadable_test PROVIDER LIBRARY|stock [leave]
  */
@@ -426,7 +426,7 @@ int main(int argc, char **argv)
 	}
 	/* Our own core prefers what is built in to the same thing loaded. */
 	setenv("FI_PROVIDER_PATH", ours ? "@" LOADABLE_DIR : LOADABLE_DIR, 1);
-	/* A libfabric puts ofi_rxm over endpoints of type FI_EP_MSG, before what has FI_EP_RDM itself. */
+	/* A libfabric prefers ofi_rxm over endpoints of type FI_EP_MSG to what has FI_EP_RDM itself. */
 	if (!ours)
 		setenv("FI_PROVIDER", "^ofi_rxm", 1);
 	if (argc > 3)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A port whose connections lead to another port, and what passes there does not stay as it is:
- * after some bytes it is bent, cut off, repeated, mixed with noise, or nothing passes any more. Greetings are right before
- * that, whatever version and secrets they have, so that what is behind them is reached. One
- * thread; nothing blocks.
+ * after some bytes it is bent, cut off, repeated, mixed with noise, or nothing passes any more.
+ * Greetings are right before that, whatever version and secrets they have, so that what is behind
+ * them is reached. One thread; nothing blocks.
  */
 #ifndef WEFT_RELAY_H
 #define WEFT_RELAY_H

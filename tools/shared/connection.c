@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connecting two endpoints by fi_listen, fi_connect and fi_accept; connection.h has the contract. Called by
- * channel.c for measurements.
+ * Connecting two endpoints by fi_listen, fi_connect and fi_accept; connection.h has the contract.
+ * Called by channel.c for measurements.
  */
 #include "connection.h"
 #include "fabric.h"

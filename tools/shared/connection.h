@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A connected endpoint (FI_EP_MSG) with the objects it needs: what endpoint.h is for reliable datagrams. One
- * thread on each side.
+ * A connected endpoint (FI_EP_MSG) with the objects it needs: what endpoint.h is for reliable
+ * datagrams. One thread on each side.
  */
 #ifndef WEFT_TOOLS_CONNECTION_H
 #define WEFT_TOOLS_CONNECTION_H
