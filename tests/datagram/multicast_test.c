@@ -152,11 +152,15 @@ static void who_joined_none_gets_none(void **state)
 				       .imr_ifindex = (int)if_nametoindex("lo") };
 	struct sockaddr_in all = { .sin_family = AF_INET, .sin_port = htons(some_port()) };
 	const struct sockaddr_in group = group_of(some_port());
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), none = 0;
 	struct party *p = &members[0];
 	char in[8];
 
 	assert_true(fd >= 0);
+	if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &none, sizeof(none))) {
+		close(fd);
+		skip(); /* qemu-user, which does not know it */
+	}
 	assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &mreq, sizeof(mreq)), 0);
 	assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &mreq, sizeof(mreq)), 0);
 	party_open(p, &(struct party_choice){ .idle = true });
