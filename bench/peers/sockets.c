@@ -16,6 +16,7 @@
 
 #define FIRST	   (1 << 24) /* descriptors that are made up; the kernel's are below */
 #define ANSWER_MAX 4096u
+#define AGAIN_MAX  64u /* readable sockets that one epoll_wait() reports */
 
 /*
  * What a peer that is made up knows of the provider (providers/tcp/tcp_wire.h): where the secret of a
@@ -289,14 +290,15 @@ int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 
 int epoll_wait(int epoll, struct epoll_event *events, int max, int ms)
 {
-	uint32_t cnt = 0, again = 0;
+	struct made *again[AGAIN_MAX];
+	uint32_t again_cnt = 0;
 	int got;
 
 	got = REAL(int, "epoll_wait", int, struct epoll_event *, int, int)(epoll, events, max,
 									   ready_cnt ? 0 : ms);
 	if (got < 0)
 		return got;
-	while (ready_cnt && got < max && cnt++ < (uint32_t)max) {
+	while (ready_cnt && got < max && again_cnt < AGAIN_MAX) {
 		uint32_t idx = ready_list[--ready_cnt];
 		struct made *m = &made[idx];
 
@@ -305,11 +307,12 @@ int epoll_wait(int epoll, struct epoll_event *events, int max, int ms)
 			continue;
 		events[got].events = m->ready & m->events;
 		events[got++].data = m->data;
-		again++;
-		/* Level-triggered: it is reported again while it is readable. */
 		if (m->ready & m->events & EPOLLIN)
-			look(m);
+			again[again_cnt++] = m;
 	}
+	/* Level-triggered: the next call reports it again while it is readable. */
+	while (again_cnt)
+		look(again[--again_cnt]);
 	return got;
 }
 
