@@ -34,9 +34,9 @@ static bool worth_it(struct tcp_conn *conn, size_t len)
 }
 
 /*
- * Sends @len bytes of the pieces; in two parts from CARRY_HALVES on, so that a peer of the same host reads
- * the first one while the kernel copies the second. Returns the bytes sent: fewer with the errno of what has
- * ended it.
+ * Sends @len bytes of the pieces; in two parts from CARRY_HALVES on, so that a peer of the same
+ * host reads the first one while the kernel copies the second. Returns the bytes sent: fewer with
+ * the errno of what has ended it.
  */
 static size_t send_parts(struct tcp_lane *lane, const struct iovec *iov, size_t cnt, size_t len)
 {
@@ -55,8 +55,8 @@ static size_t send_parts(struct tcp_lane *lane, const struct iovec *iov, size_t 
 }
 
 /*
- * Writes the gathered packets and then the frame, which begins at iov[1]. Returns false if the conn fails
- * for it.
+ * Writes the gathered packets and then the frame, which begins at iov[1]. Returns false if the conn
+ * fails for it.
  */
 static bool write_frame(struct tcp_conn *conn, struct iovec *iov, size_t cnt, size_t total)
 {

@@ -200,7 +200,10 @@ static void an_end_waits_for_a_data_lane_that_breaks(void **state)
 	side_close(b);
 }
 
-/* The new socket breaks too, after the peer's kernel has kept it for longer than a dead host may be silent. */
+/*
+ * The new socket breaks too, after the peer's kernel has kept it for longer than a dead host may be
+ * silent.
+ */
 static void a_peer_that_computes_between_breaks_is_waited_for(void **state)
 {
 	struct side *a, *b;
@@ -269,7 +272,9 @@ static void another_host_is_not_asked(void **state)
 	struct tcp_answer answer;
 
 	short_silence();
-	/* the listener takes what is sent to 127.0.0.2 too, and the preamble comes from 127.0.0.1 */
+	/*
+	 * the listener takes what is sent to 127.0.0.2 too, and the preamble comes from 127.0.0.1
+	 */
 	close(listener);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	assert_true(listener >= 0);

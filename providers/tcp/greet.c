@@ -342,8 +342,8 @@ static int request_event(struct tcp_conn *conn)
 /*
  * The socket of a conn that is not up has broken after the preamble was sent. The peer may have
  * accepted, and sent packets: the same session is asked for once more, and where it is not known
- * the peer says so. A host that has been silent for FI_TCP_DEAD_MS is not asked again. Returns false if the
- * conn ends instead.
+ * the peer says so. A host that has been silent for FI_TCP_DEAD_MS is not asked again. Returns
+ * false if the conn ends instead.
  */
 static bool ask_again(struct tcp_conn *conn, int err)
 {

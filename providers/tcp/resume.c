@@ -70,7 +70,10 @@ static void lane_rest(struct tcp_conn *conn, struct tcp_lane *lane)
 		conn->held = false;
 }
 
-/* Has the timer give up the one whose peer has given no sign for longest. Returns false if none waits. */
+/*
+ * Has the timer give up the one whose peer has given no sign for longest. Returns false if none
+ * waits.
+ */
 static bool lost_oldest(struct tcp_wire *wire)
 {
 	struct tcp_conn *conn, *oldest = NULL;
@@ -137,8 +140,8 @@ bool tcp_session_broken(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 }
 
 /*
- * A socket that was accepted breaks before the answer: the peer's host lived until now, however long the
- * peer has computed. Whoever accepts again and again, and breaks, may be another process.
+ * A socket that was accepted breaks before the answer: the peer's host lived until now, however
+ * long the peer has computed. Whoever accepts again and again, and breaks, may be another process.
  */
 static void unanswered(struct tcp_stream *stream, uint64_t now)
 {
@@ -200,7 +203,10 @@ int tcp_session_dial(struct tcp_conn *conn, struct tcp_lane *lane)
 	return 0;
 }
 
-/* Returns true if the other side has lost the @turn-th socket of the lane, which this side still has. */
+/*
+ * Returns true if the other side has lost the @turn-th socket of the lane, which this side still
+ * has.
+ */
 static bool is_stale(struct tcp_conn *conn, const struct tcp_lane *lane, uint64_t turn)
 {
 	return conn->session.on && conn->conn.up &&
@@ -409,7 +415,10 @@ static bool send_answer(struct tcp_conn *conn, struct tcp_lane *lane)
 	return tcp_say_answer(lane, &answer);
 }
 
-/* The other side waits for its lane: one that it has answered, and that seems fine here, has broken there. */
+/*
+ * The other side waits for its lane: one that it has answered, and that seems fine here, has broken
+ * there.
+ */
 static void admit_probe(struct tcp_conn *conn, struct tcp_guest *guest)
 {
 	const struct tcp_answer answer = { .magic = TCP_ANSWER_MAGIC, .version = TCP_VERSION };

@@ -24,20 +24,20 @@
 #define CONTROL_AT_ONCE (128u << 10)
 #define DATA_AT_ONCE	(256u << 10)
 /*
- * Ends of payload on the data lane of which one acknowledgement tells, where more is there to read: a
- * fraction of TCP_SEND_MAX, for which the sender can go on without it
+ * Ends of payload on the data lane of which one acknowledgement tells, where more is there to read:
+ * a fraction of TCP_SEND_MAX, for which the sender can go on without it
  */
 #define DATA_ENDS (TCP_SEND_MAX / 4)
 /*
- * Polls for which an acknowledgement waits for a packet that takes it along, or for more input: fewer than
- * fi_trywait makes; and one of the end of a payload, which a sender may be waiting for
+ * Polls for which an acknowledgement waits for a packet that takes it along, or for more input:
+ * fewer than fi_trywait makes; and one of the end of a payload, which a sender may be waiting for
  */
 #define TELL_TICKS 32u
 #define DATA_TICKS 4u
 
 /*
- * Without a secret anyone may name any address: one that is not the peer's own would have this process
- * connect, and speak, to a third party.
+ * Without a secret anyone may name any address: one that is not the peer's own would have this
+ * process connect, and speak, to a third party.
  */
 static bool may_ask(const struct tcp_conn *conn)
 {

@@ -29,8 +29,8 @@
 void tcp_session_begin(struct tcp_conn *conn, const struct hello *other);
 
 /*
- * tcp_session_known - the conns among which is that of a peer's @epoch, if it has been accepted: a small part
- * of all, unless peers choose their epochs to the contrary
+ * tcp_session_known - the conns among which is that of a peer's @epoch, if it has been accepted: a
+ * small part of all, unless peers choose their epochs to the contrary
  */
 struct list *tcp_session_known(struct tcp_wire *wire, uint64_t epoch);
 
@@ -55,7 +55,9 @@ static inline void tcp_session_wrote(struct tcp_conn *conn)
 	conn->kept = conn->head = conn->tail = 0;
 }
 
-/* tcp_session_turn - move what is retained to the front of the buffer, if that is cheap or urgent */
+/*
+ * tcp_session_turn - move what is retained to the front of the buffer, if that is cheap or urgent
+ */
 void tcp_session_turn(struct tcp_conn *conn);
 
 /* tcp_session_room - returns true if @len more bytes can be retained */
@@ -78,8 +80,8 @@ void tcp_session_arrived(struct tcp_conn *conn);
  * tcp_session_due - the payload of an operation has arrived on the data lane: its sender waits for
  * the acknowledgement
  *
- * It leaves at the end of this poll if nothing more is there to read, or once it tells of several; else
- * with the next packet, or a few polls later.
+ * It leaves at the end of this poll if nothing more is there to read, or once it tells of several;
+ * else with the next packet, or a few polls later.
  */
 void tcp_session_due(struct tcp_conn *conn);
 
@@ -112,8 +114,8 @@ bool tcp_session_unsettled(const struct tcp_conn *conn);
 /* ---- resume.c: lanes that break ---- */
 
 /*
- * tcp_session_silence - returns true for an error, -FI_E*, by which the kernel says that the peer's host gave
- * no sign for long
+ * tcp_session_silence - returns true for an error, -FI_E*, by which the kernel says that the peer's
+ * host gave no sign for long
  */
 static inline bool tcp_session_silence(int err)
 {
