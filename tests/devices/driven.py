@@ -120,8 +120,9 @@ class Driven:
         self.heard = [event[:2] for event in self.told]
         return self.heard
 
-    def hears(self, kind, lease=0, seconds=30):
+    def hears(self, kind, lease=0, seconds=30, times=1):
         try:
-            stand.wait_until(f'event {kind} of lease {lease}', lambda: (kind, lease) in self.events(), seconds)
+            stand.wait_until(f'event {kind} of lease {lease}',
+                             lambda: self.events().count((kind, lease)) >= times, seconds)
         except stand.Failed as why:
             raise stand.Failed(f'{why}; there are {self.heard}') from None

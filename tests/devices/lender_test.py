@@ -43,8 +43,7 @@ def one_state(build):
             s.lender.signal(number)
             s.lender.popen.wait(stand.END_S)
             s.start_lender()
-            stand.wait_until('the next one is there',
-                             lambda want=times: borrower.events().count((LENDER_BACK, 0)) == want)
+            borrower.hears(LENDER_BACK, times=times)
             borrower.goes_on()
         check([it['lease'] for it in s.leases()] == [lease], 'the next lender does not have the lease')
         borrower.ask('stop')

@@ -151,7 +151,8 @@ def restarted(build):
         shutil.rmtree(s.state)
         shutil.copytree(journals, s.state)
         s.start_lender()
-        stand.wait_until('the lender is back', lambda: beside.events().count((LENDER_BACK, 0)) == 2)
+        for borrower in beside, one:
+            borrower.hears(LENDER_BACK, times=2)
         refused(one, older, errno.ESTALE)
         works(one, runs)
         later = kept(s)
