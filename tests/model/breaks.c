@@ -7,6 +7,9 @@
  *
  * Connections that are being made are left alone: where both sides connect at once, one that breaks
  * then may end with an error.
+ *
+ * The thread ends before its process forks, and begins anew in both: it allocates while it begins,
+ * and the child of a process in which another thread holds a sanitizer's allocator waits for ever.
  */
 #define _GNU_SOURCE
 #include <linux/tcp.h>
@@ -30,6 +33,10 @@
 static unsigned long mean_us;
 static _Atomic unsigned long breaks;
 static uint64_t seed;
+static pthread_t thread;
+static atomic_bool over;
+/* Held by who forks */
+static pthread_mutex_t forks = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t rnd(uint32_t below)
 {
@@ -79,7 +86,7 @@ static void *breaker(void *arg)
 	struct timespec pause = { 0 };
 	int fds[FD_MAX], cnt, fd;
 
-	for (;;) {
+	while (!atomic_load(&over)) {
 		pause.tv_nsec = (long)rnd((uint32_t)(2 * mean_us)) * 1000 + 1000;
 		nanosleep(&pause, NULL);
 		for (fd = cnt = 0; fd < FD_MAX; fd++)
@@ -91,18 +98,31 @@ static void *breaker(void *arg)
 	return NULL;
 }
 
-static void start(void)
+static void begin(void)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
+	atomic_store(&over, false);
+	if (pthread_create(&thread, NULL, breaker, NULL))
+		abort();
+}
 
+static void before_fork(void)
+{
+	pthread_mutex_lock(&forks);
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+}
+
+static void in_parent(void)
+{
+	begin();
+	pthread_mutex_unlock(&forks);
+}
+
+static void in_child(void)
+{
 	atomic_store(&breaks, 0);
 	seed += (uint64_t)getpid() * 2654435761u;
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&thread, &attr, breaker, NULL))
-		abort();
-	pthread_attr_destroy(&attr);
+	in_parent();
 }
 
 static void tell(void)
@@ -117,7 +137,8 @@ __attribute__((constructor)) static void breaks_begin(void)
 	if (!us || (mean_us = strtoul(us, NULL, 10)) < 1 || mean_us > 400000)
 		return;
 	seed = number ? strtoull(number, NULL, 0) | 1 : 88172645463325252u;
-	pthread_atfork(NULL, NULL, start);
+	seed += (uint64_t)getpid() * 2654435761u;
+	pthread_atfork(before_fork, in_parent, in_child);
 	atexit(tell);
-	start();
+	begin();
 }
