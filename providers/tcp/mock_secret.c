@@ -3,7 +3,6 @@
  * Secrets and relays of tests; mock_secret.h has the contract.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "mock_secret.h"
+#include "raw_peer.h"
 
 void secret_set(const char *secret, bool tls)
 {
@@ -41,52 +41,18 @@ struct side *secret_side(const char *secret, bool tls)
 	return side;
 }
 
-int raw_dial(const struct side *side)
-{
-	union tcp_sockaddr at;
-	socklen_t len = tcp_sockaddr_set(&at, &side->addr);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_true(fd >= 0);
-	assert_int_equal(connect(fd, &at.sa, len), 0);
-	return fd;
-}
-
-size_t raw_wait(int fd, struct side *side, void *bytes, size_t len)
-{
-	size_t have = 0;
-	ssize_t n;
-
-	start_clock();
-	while (have < len && !expired()) {
-		side_poll(side);
-		n = recv(fd, (char *)bytes + have, len - have, MSG_DONTWAIT);
-		if (!n || (n < 0 && errno != EAGAIN))
-			break;
-		have += n > 0 ? (size_t)n : 0;
-	}
-	assert_false(expired());
-	return have;
-}
-
 struct relay *relay_open(struct side *to)
 {
 	struct relay *relay = calloc(1, sizeof(*relay));
-	union tcp_sockaddr at = { .in = { .sin_family = AF_INET,
-					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
-	socklen_t len = sizeof(at.in);
 
 	assert_non_null(relay);
 	relay->at = calloc(1, sizeof(*relay->at));
 	assert_non_null(relay->at);
-	relay->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(relay->listener, &at.sa, len), 0);
-	assert_int_equal(listen(relay->listener, 4), 0);
-	assert_int_equal(getsockname(relay->listener, &at.sa, &len), 0);
 	relay->at->addr = to->addr;
-	relay->at->addr.port = ntohs(at.in.sin_port);
+	relay->listener = raw_listen(&relay->at->addr);
+	assert_int_equal(fcntl(relay->listener, F_SETFL, O_NONBLOCK), 0);
 	relay->down = -1;
-	relay->up = raw_dial(to);
+	relay->up = raw_connect(to);
 	assert_int_equal(fcntl(relay->up, F_SETFL, O_NONBLOCK), 0);
 	relay->out.bend = relay->out.cut = SIZE_MAX;
 	relay->back.bend = relay->back.cut = SIZE_MAX;

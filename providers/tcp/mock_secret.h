@@ -43,10 +43,4 @@ void relay_close(struct relay *relay);
 /* relay_pump - pass on what is there. Returns false once the connection has been cut or has ended */
 bool relay_pump(struct relay *relay);
 
-/* raw_dial - a plain blocking socket to a side's port */
-int raw_dial(const struct side *side);
-
-/* raw_wait - bytes until @len are there or the other side ends. Returns their number */
-size_t raw_wait(int fd, struct side *side, void *bytes, size_t len);
-
 #endif

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include "mock_core.h"
 #include "mock_secret.h"
+#include "raw_peer.h"
 #include "tcp_conn.h"
 #include "tcp_greet.h"
 #include "tcp_prove.h"
@@ -247,11 +248,11 @@ static void tls_hides_what_is_sent(void **state)
 static void not_let_in(const void *bytes, size_t len)
 {
 	uint8_t answer[512];
-	int fd = raw_dial(other);
+	int fd = raw_connect(other);
 
-	assert_int_equal(send(fd, bytes, len, MSG_NOSIGNAL), len);
+	raw_send(fd, bytes, len);
 	shutdown(fd, SHUT_WR);
-	raw_wait(fd, other, answer, sizeof(answer));
+	raw_recv(fd, other, answer, sizeof(answer));
 	close(fd);
 	DRIVE(other, NULL, !tcp_wire_from(other->wire)->port->guest_cnt);
 	assert_int_equal(other->conn_cnt, 1);
@@ -311,7 +312,7 @@ static void raw_mac(struct raw_proof *p, const char label[16], uint8_t mac[TCP_K
 /* Says the offer and reads the counter. Returns the socket. */
 static int raw_offer(struct raw_proof *p)
 {
-	int fd = raw_dial(other);
+	int fd = raw_connect(other);
 
 	*p = (struct raw_proof){
 		.offer.intro = { TCP_PROVE_MAGIC, TCP_PROVE_VERSION, TCP_PROVE_SECRET, 0 },
@@ -324,8 +325,8 @@ static int raw_offer(struct raw_proof *p)
 			      .cookie = { 1 },
 			      .hello = one->hello },
 	};
-	assert_int_equal(send(fd, &p->offer, sizeof(p->offer), 0), sizeof(p->offer));
-	assert_int_equal(raw_wait(fd, other, &p->counter, sizeof(p->counter)),
+	raw_send(fd, &p->offer, sizeof(p->offer));
+	assert_int_equal(raw_recv(fd, other, &p->counter, sizeof(p->counter)),
 			 sizeof(p->counter));
 	return fd;
 }
@@ -339,10 +340,9 @@ static int raw_claim(int fd, struct raw_proof *p)
 	} got;
 	size_t len;
 
-	assert_int_equal(send(fd, &p->evidence, 40, MSG_NOSIGNAL), 40);
-	assert_int_equal(send(fd, &p->preamble, sizeof(p->preamble), MSG_NOSIGNAL),
-			 sizeof(p->preamble));
-	len = raw_wait(fd, other, &got, sizeof(got));
+	raw_send(fd, &p->evidence, 40);
+	raw_send(fd, &p->preamble, sizeof(p->preamble));
+	len = raw_recv(fd, other, &got, sizeof(got));
 	close(fd);
 	DRIVE(other, NULL, !tcp_wire_from(other->wire)->port->guest_cnt);
 	return len == sizeof(got) ? got.answer.err : -1;
@@ -427,10 +427,10 @@ static void stalled_guests_hinder_no_one(void **state)
 							 tls ? TCP_PROVE_TLS : TCP_PROVE_SECRET,
 							 0 } };
 		for (i = 0; i < 24; i++) {
-			fd[i] = raw_dial(other);
+			fd[i] = raw_connect(other);
 			/* of TLS, what comes before the handshake */
 			len = (size_t)i % (sizeof(struct tcp_intro) + 1) + (tls ? 0 : 15);
-			assert_int_equal(send(fd[i], &p.offer, len, 0), len);
+			raw_send(fd[i], &p.offer, len);
 		}
 		DRIVE(other, NULL, tcp_wire_from(other->wire)->port->guest_cnt == 24);
 		pair_up(one, other, &ab, &ba);

@@ -53,10 +53,10 @@ struct tcp_preamble raw_member(uint8_t lane, const struct tcp_answer *answer)
 
 int raw_connect(const struct side *side)
 {
-	struct timeval patience = { .tv_sec = 5 };
+	struct timeval patience = { .tv_sec = 10 };
 	union tcp_sockaddr at;
 	socklen_t len = tcp_sockaddr_set(&at, &side->addr);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -111,7 +111,7 @@ int raw_listen(struct weft_addr *addr)
 	union tcp_sockaddr at = { .in = { .sin_family = AF_INET,
 					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
 	socklen_t len = sizeof(at.in);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
 	assert_int_equal(bind(fd, &at.sa, len), 0);
