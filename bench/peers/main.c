@@ -15,14 +15,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "clock.h"
+#include "end.h"
 #include "sockets.h"
 
 #define PEERS	  100000u
@@ -31,65 +28,13 @@
 #define GIVE_UP_S 60u
 #define SHARE	  64u /* peers that are being connected at a time */
 
-#define CHECK(cond)                                                                            \
-	do {                                                                                   \
-		if (!(cond)) {                                                                 \
-			fprintf(stderr, "weft-peers: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			exit(1);                                                               \
-		}                                                                              \
-	} while (0)
-
-struct end {
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_av *av;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
-};
-
-static void end_open(struct end *e)
-{
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .size = 1024 };
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-	struct fi_info *hints = fi_allocinfo();
-
-	CHECK(hints);
-	hints->caps = FI_TAGGED;
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-	hints->fabric_attr->prov_name = strdup("tcp");
-	hints->addr_format = FI_SOCKADDR_IN;
-	CHECK(!fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &e->info));
-	fi_freeinfo(hints);
-	CHECK(!fi_fabric(e->info->fabric_attr, &e->fabric, NULL));
-	CHECK(!fi_domain(e->fabric, e->info, &e->domain, NULL));
-	CHECK(!fi_av_open(e->domain, &av_attr, &e->av, NULL));
-	CHECK(!fi_cq_open(e->domain, &cq_attr, &e->cq, NULL));
-	CHECK(!fi_endpoint(e->domain, e->info, &e->ep, NULL));
-	CHECK(!fi_ep_bind(e->ep, &e->av->fid, 0));
-	CHECK(!fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV));
-	CHECK(!fi_enable(e->ep));
-}
-
-/* One look at the queue; returns completions taken. */
-static uint32_t turn(struct end *e)
-{
-	struct fi_cq_tagged_entry entry;
-	ssize_t ret = fi_cq_read(e->cq, &entry, 1);
-
-	CHECK(ret == 1 || ret == -FI_EAGAIN);
-	return ret == 1;
-}
-
 static void send_to(struct end *e, fi_addr_t to, uint32_t *done)
 {
 	static uint64_t word;
 	ssize_t ret;
 
 	while ((ret = fi_tsend(e->ep, &word, sizeof(word), NULL, to, 1, NULL)) == -FI_EAGAIN)
-		*done += turn(e);
+		*done += end_turn(e);
 	CHECK(!ret);
 }
 
@@ -97,18 +42,14 @@ static void send_to(struct end *e, fi_addr_t to, uint32_t *done)
 static void meet(struct end *e, struct end *real)
 {
 	uint64_t give_up = clock_ns() + GIVE_UP_S * 1000000000ull, in;
-	char name[64];
-	size_t len = sizeof(name);
+	fi_addr_t to = end_insert(e, real);
 	uint32_t done = 0;
-	fi_addr_t to;
 
-	CHECK(!fi_getname(&real->ep->fid, name, &len));
-	CHECK(fi_av_insert(e->av, name, 1, &to, 0, NULL) == 1);
 	CHECK(!fi_trecv(real->ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
 	sockets_record();
 	send_to(e, to, &done);
 	while (done < 2) {
-		done += turn(e) + turn(real);
+		done += end_turn(e) + end_turn(real);
 		CHECK(clock_ns() < give_up);
 	}
 	CHECK(sockets_recorded());
@@ -161,10 +102,10 @@ static void connect_all(struct end *e, fi_addr_t first, uint32_t cnt)
 	for (uint32_t i = 0; i < cnt; i++) {
 		send_to(e, first + i, &done);
 		while (i - done >= SHARE && done < i)
-			done += turn(e);
+			done += end_turn(e);
 	}
 	while (done < cnt) {
-		done += turn(e);
+		done += end_turn(e);
 		CHECK(clock_ns() < give_up);
 	}
 }
@@ -174,7 +115,7 @@ static double time_idle(struct end *e)
 	uint64_t began = cpu_ns();
 
 	for (uint32_t i = 0; i < ROUNDS; i++)
-		CHECK(!turn(e));
+		CHECK(!end_turn(e));
 	return (double)(cpu_ns() - began) / ROUNDS;
 }
 
@@ -188,10 +129,10 @@ static double time_sends(struct end *e, fi_addr_t first, uint32_t cnt)
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		send_to(e, first + (seed >> 33) % cnt, &done);
 		while (i - done >= SHARE && done < i)
-			done += turn(e);
+			done += end_turn(e);
 	}
 	while (done < ROUNDS)
-		done += turn(e);
+		done += end_turn(e);
 	return (double)(cpu_ns() - began) / ROUNDS;
 }
 
@@ -205,8 +146,8 @@ int main(int argc, char **argv)
 	fi_addr_t first;
 
 	CHECK(cnt);
-	end_open(&e);
-	end_open(&real);
+	end_open(&e, "tcp", FI_SOCKADDR_IN);
+	end_open(&real, "tcp", FI_SOCKADDR_IN);
 	meet(&e, &real);
 	CHECK(!sockets_pretend(cnt + FEW));
 	first = insert(&e, 0);
