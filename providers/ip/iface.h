@@ -4,8 +4,8 @@
  * from, other IPv4, IPv6, loopback last. Used by tcp and by udp; the setting
  * FI_TCP_IFACE, or FI_UDP_IFACE, narrows them to one interface.
  */
-#ifndef WEFT_TCP_IFACE_H
-#define WEFT_TCP_IFACE_H
+#ifndef WEFT_IP_IFACE_H
+#define WEFT_IP_IFACE_H
 
 #include <net/if.h>
 #include "address.h"

@@ -3,8 +3,8 @@
  * Socket addresses: struct weft_addr inside the library, struct sockaddr_in and sockaddr_in6 in
  * the hands of the program.
  */
-#ifndef WEFT_TCP_ADDRESS_H
-#define WEFT_TCP_ADDRESS_H
+#ifndef WEFT_IP_ADDRESS_H
+#define WEFT_IP_ADDRESS_H
 
 #include <netinet/in.h>
 #include "addr.h"
@@ -15,7 +15,7 @@ union tcp_sockaddr {
 	struct sockaddr_in6 in6;
 };
 
-/* tcp_sockaddr_len - bytes of an address of its family, 0 for a family that TCP does not support */
+/* tcp_sockaddr_len - bytes of an address of its family, 0 for a family that is not of IP */
 socklen_t tcp_sockaddr_len(const union tcp_sockaddr *sock);
 
 /*

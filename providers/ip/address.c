@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Socket addresses: conversions, printing, name resolution. Called by the wire and by the
- * provider's getinfo, on any thread; no state.
+ * Socket addresses: conversions, printing, name resolution. Called by the providers tcp and udp, on
+ * any thread; no state.
  */
 #include <arpa/inet.h>
 #include <netdb.h>

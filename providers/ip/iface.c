@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Interface addresses. Called when a wire is opened and by getinfo, on any thread; nothing is
+ * Interface addresses. Called when an endpoint is opened and by getinfo, on any thread; nothing is
  * kept, since interfaces come and go.
  */
 #include <arpa/inet.h>

@@ -4,8 +4,8 @@
  * which of this host's the provider would answer. What the answers say is the provider's. Used by
  * tcp and by udp.
  */
-#ifndef WEFT_TCP_QUESTION_H
-#define WEFT_TCP_QUESTION_H
+#ifndef WEFT_IP_QUESTION_H
+#define WEFT_IP_QUESTION_H
 
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
