@@ -138,17 +138,6 @@ static void a_new_socket_that_is_half_open_is_replaced(void **state)
 	side_close(b);
 }
 
-/* One payload of the data lane has been sent, so that there is one. */
-static void data_pair(struct side *a, struct side *b, struct wire_conn **ab,
-		      struct wire_conn **ba, struct iovec *iov)
-{
-	struct sent sent = { 0 };
-
-	pair_up(a, b, ab, ba);
-	assert_int_equal(send_bulk(*ab, 0, iov, 1, &sent), 0);
-	DRIVE(a, b, sent.done && tcp_conn_from(*ba)->data.state == TCP_LANE_UP);
-}
-
 /* The side that can't connect has lost the data lane, and no room to say so. */
 static void a_data_lane_is_asked_for_once_there_is_room(void **state)
 {
@@ -160,18 +149,14 @@ static void a_data_lane_is_asked_for_once_there_is_room(void **state)
 	uint32_t cnt = 0;
 	int old;
 
-	data_pair(a, b, &ab, &ba, &iov);
+	pair_up_data(a, b, &ab, &ba, &iov);
 	conn = tcp_conn_from(ba);
 	while (publish(ba, cnt, 1000, true))
 		cnt++;
 	while (tcp_control_own(conn, TCP_OP_ACK, conn->session.control.in,
 			       conn->session.data.in))
 		;
-	/* the other end hears nothing of it */
-	old = dup(conn->data.fd);
-	assert_true(old >= 0);
-	tcp_watch(tcp_wire_from(b->wire)->hub, &conn->data, 0);
-	assert_true(tcp_session_broken(conn, &conn->data, -FI_ECONNRESET));
+	old = break_unheard(conn, &conn->data);
 	DRIVE(a, b, a->got_cnt == (int)cnt && conn->data.state == TCP_LANE_UP);
 	assert_int_equal(a->downs + b->downs, 0);
 	close(old);
@@ -188,7 +173,7 @@ static void an_end_waits_for_a_data_lane_that_breaks(void **state)
 	struct wire_conn *ab, *ba;
 	struct sent sent = { 0 };
 
-	data_pair(a, b, &ab, &ba, &iov);
+	pair_up_data(a, b, &ab, &ba, &iov);
 	tcp_lane_reset(&tcp_conn_from(ab)->data);
 	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent), 0);
 	assert_true(tcp_conn_from(ab)->data.write_failed);

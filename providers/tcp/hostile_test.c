@@ -15,18 +15,9 @@
 #include <cmocka.h>
 #include "mock_core.h"
 #include "mock_engine.h"
+#include "mock_random.h"
 #include "raw_peer.h"
 #include "tcp_greet.h"
-
-static uint64_t seed;
-
-static uint32_t rnd(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)(seed >> 16);
-}
 
 /* What a preamble is answered with: 0, an error, or -1 for nothing at all. */
 static int answer_to(struct side *side, const struct tcp_preamble *preamble, size_t len)
@@ -326,35 +317,34 @@ static size_t noise(uint8_t *bytes, size_t max, const struct tcp_answer *answer)
 	size_t len = 0;
 	uint32_t i;
 
-	if (rnd() % 8) {
-		if (answer && !(rnd() % 4)) { /* it tries to take the session over */
-			preamble.lane = (uint8_t)(TCP_LANE_CONTROL + rnd() % 3);
-			preamble.turn = rnd() % 3;
-			preamble.received = rnd() % 4 ? 0 : rnd() % 2000;
-			preamble.fresh = rnd() % 2;
+	if (rnd(8)) {
+		if (answer && !rnd(4)) { /* it tries to take the session over */
+			preamble.lane = (uint8_t)(TCP_LANE_CONTROL + rnd(3));
+			preamble.turn = rnd(3);
+			preamble.received = rnd(4) ? 0 : rnd(2000);
+			preamble.fresh = rnd(2);
 		}
-		if (!(rnd() % 4))
-			((uint8_t *)&preamble)[rnd() % sizeof(preamble)] ^=
-				(uint8_t)(1u << rnd() % 8);
+		if (!rnd(4))
+			((uint8_t *)&preamble)[rnd(sizeof(preamble))] ^= (uint8_t)(1u << rnd(8));
 		memcpy(bytes, &preamble, sizeof(preamble));
 		len = sizeof(preamble);
 	}
-	while (len + sizeof(packet) + 5000 < max && rnd() % 16) {
-		packet = (struct packet){ .op = (uint8_t)(rnd() % 9),
-					  .flags = (uint8_t)rnd(),
-					  .seq = rnd(),
-					  .tag = rnd(),
-					  .data = rnd() };
-		packet.len = rnd() % 4 ? rnd() % 200 : rnd() % 5000;
-		if (!(rnd() % 16))
-			packet.len = rnd();
-		if (!(rnd() % 8))
-			packet.op = (uint8_t)rnd();
+	while (len + sizeof(packet) + 5000 < max && rnd(16)) {
+		packet = (struct packet){ .op = (uint8_t)rnd(9),
+					  .flags = (uint8_t)rnd(256),
+					  .seq = rnd(UINT32_MAX),
+					  .tag = rnd(UINT32_MAX),
+					  .data = rnd(UINT32_MAX) };
+		packet.len = rnd(4) ? rnd(200) : rnd(5000);
+		if (!rnd(16))
+			packet.len = rnd(UINT32_MAX);
+		if (!rnd(8))
+			packet.op = (uint8_t)rnd(256);
 		memcpy(bytes + len, &packet, sizeof(packet));
 		len += sizeof(packet);
 		for (i = 0; i < packet.len % 5000; i++)
 			bytes[len++] = (uint8_t)i;
-		len += rnd() % 8 ? (8 - len % 8) % 8 : 0;
+		len += rnd(8) ? (8 - len % 8) % 8 : 0;
 	}
 	return len;
 }
@@ -365,7 +355,7 @@ static void make_noise(struct side *side, int fd, uint8_t *bytes,
 	size_t len = noise(bytes, 65536, answer), off, step;
 
 	for (off = 0; off < len; off += step) {
-		step = rnd() % 4 ? len - off : 1 + rnd() % (uint32_t)(len - off);
+		step = rnd(4) ? len - off : 1 + rnd((uint32_t)(len - off));
 		if (send(fd, bytes + off, step, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			break;
 		side_poll(side);
@@ -386,11 +376,11 @@ static void noise_does_no_harm(void **state)
 	pair_up(a, b, &ab, &ba);
 	for (round = 0; round < 1000; round++) {
 		peer = -1;
-		if (rnd() % 2)
+		if (rnd(2))
 			peer = raw_peer(b, &answer);
 		fd = raw_connect(b);
 		make_noise(b, fd, bytes, peer >= 0 ? &answer : NULL);
-		for (i = (int)(rnd() % 4); i; i--)
+		for (i = (int)rnd(4); i; i--)
 			side_poll(b);
 		close(fd);
 		if (peer >= 0)
@@ -467,8 +457,6 @@ int main(void)
 		cmocka_unit_test(silent_strangers_are_bounded),
 	};
 
-	seed = getenv("WEFT_SEED") ? strtoull(getenv("WEFT_SEED"), NULL, 0) : platform_now_ns();
-	seed |= 1;
-	print_message("WEFT_SEED=%llu\n", (unsigned long long)seed);
+	rnd_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

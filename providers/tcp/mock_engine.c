@@ -5,12 +5,15 @@
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "mock_engine.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
 #include "tcp_data.h"
 #include "tcp_greet.h"
+#include "tcp_hub.h"
+#include "tcp_session.h"
 
 static uint64_t clock_end_ns;
 
@@ -231,6 +234,26 @@ void pair_up(struct side *a, struct side *b, struct wire_conn **a_conn,
 	*a_conn = side_connect(a, b);
 	DRIVE(a, b, (*a_conn)->up && b->conn_cnt > b_cnt);
 	*b_conn = b->conns[b_cnt % SIDE_CONN_MAX];
+}
+
+void pair_up_data(struct side *a, struct side *b, struct wire_conn **a_conn,
+		  struct wire_conn **b_conn, struct iovec *iov)
+{
+	struct sent sent = { 0 };
+
+	pair_up(a, b, a_conn, b_conn);
+	assert_int_equal(send_bulk(*a_conn, 0, iov, 1, &sent), 0);
+	DRIVE(a, b, sent.done && tcp_conn_from(*b_conn)->data.state == TCP_LANE_UP);
+}
+
+int break_unheard(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	int old = dup(lane->fd);
+
+	assert_true(old >= 0);
+	tcp_watch(tcp_wire_of(conn)->hub, lane, 0);
+	assert_true(tcp_session_broken(conn, lane, -FI_ECONNRESET));
+	return old;
 }
 
 void pattern(uint8_t *bytes, size_t len, uint32_t seq)

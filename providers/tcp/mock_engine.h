@@ -93,6 +93,16 @@ struct wire_conn *side_connect(struct side *from, struct side *to);
 void pair_up(struct side *a, struct side *b, struct wire_conn **a_conn,
 	     struct wire_conn **b_conn);
 
+/* pair_up_data - the same with both lanes up: @iov, more than TCP_CARRY_MAX, was sent to @b */
+void pair_up_data(struct side *a, struct side *b, struct wire_conn **a_conn,
+		  struct wire_conn **b_conn, struct iovec *iov);
+
+/*
+ * break_unheard - have a lane break at one end, of which the other one hears nothing
+ * Returns the old socket, which stays open: the caller closes it.
+ */
+int break_unheard(struct tcp_conn *conn, struct tcp_lane *lane);
+
 /*
  * publish - claim and publish one packet with a payload derived from @seq. Returns false without
  * room

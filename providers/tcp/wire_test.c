@@ -12,19 +12,10 @@
 #include <cmocka.h>
 #include "iface.h"
 #include "mock_engine.h"
+#include "mock_random.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_greet.h"
-
-static uint64_t seed;
-
-static uint32_t rnd(uint32_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)(seed >> 20) % below;
-}
 
 static void hello_reaches_both_sides(void **state)
 {
@@ -631,8 +622,6 @@ int main(void)
 		cmocka_unit_test(a_wildcard_names_an_address_to_connect_to),
 	};
 
-	seed = getenv("WEFT_SEED") ? strtoull(getenv("WEFT_SEED"), NULL, 0) : platform_now_ns();
-	seed |= 1;
-	print_message("WEFT_SEED=%llu\n", (unsigned long long)seed);
+	rnd_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

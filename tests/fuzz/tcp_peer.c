@@ -4,21 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "input.h"
+#include "raw_peer.h"
 #include "tcp_conn.h"
 #include "tcp_peer.h"
-
-static struct hello honest_hello(void)
-{
-	return (struct hello){ .magic = HELLO_MAGIC,
-			       .version = HELLO_VERSION,
-			       .epoch = 999,
-			       .addr = { .version = ADDR_VERSION,
-					 .kind = ADDR_NONCE,
-					 .nonce = { 1 },
-					 .family = ADDR_FAMILY_INET,
-					 .port = 1,
-					 .ip = { 127, 0, 0, 1 } } };
-}
 
 static void reset_at_the_end(int fd)
 {
@@ -69,7 +57,7 @@ struct tcp_preamble tcp_peer_preamble(uint8_t lane)
 				      .turn = lane == TCP_LANE_DATA,
 				      .fresh = lane == TCP_LANE_CONTROL,
 				      .cookie = { 1 },
-				      .hello = honest_hello() };
+				      .hello = raw_hello() };
 }
 
 struct tcp_answer tcp_peer_answer(void)
@@ -77,7 +65,7 @@ struct tcp_answer tcp_peer_answer(void)
 	return (struct tcp_answer){ .magic = TCP_ANSWER_MAGIC,
 				    .version = TCP_VERSION,
 				    .cookie = { 1 },
-				    .hello = honest_hello() };
+				    .hello = raw_hello() };
 }
 
 void tcp_peer_bend(void *bytes, size_t len, size_t word)
