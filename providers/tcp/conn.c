@@ -206,8 +206,8 @@ void tcp_conn_timer(struct tcp_conn *conn, uint64_t now)
 			tcp_due(conn, conn->end_ns);
 		return;
 	}
-	if (conn->lane_due) {
-		conn->lane_due = false;
+	if (conn->open_due) {
+		conn->open_due = false;
 		tcp_data_open(conn);
 	}
 	if (conn->session.on)

@@ -156,7 +156,7 @@ void tcp_data_open(struct tcp_conn *conn)
 		err = conn->bulk ? tcp_session_dial(conn, &conn->data) : -FI_EAGAIN;
 	}
 	if (err == -FI_EAGAIN) {
-		conn->lane_due = true;
+		conn->open_due = true;
 		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
 	} else if (err) {
 		tcp_conn_fail(conn, err);

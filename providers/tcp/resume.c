@@ -108,8 +108,8 @@ static bool lost_room(struct tcp_conn *conn, const struct tcp_lane *lane)
 /* Tells the other side that the data lane has broken here: at once, or when there is room. */
 static void ask_for_lane(struct tcp_conn *conn)
 {
-	conn->session.lane_due = !tcp_control_own(conn, TCP_OP_LANE, 0, conn->session.data.turn);
-	if (conn->session.lane_due)
+	conn->session.ask_due = !tcp_control_own(conn, TCP_OP_LANE, 0, conn->session.data.turn);
+	if (conn->session.ask_due)
 		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
 	else
 		tcp_conn_dirty(conn);
@@ -257,7 +257,7 @@ static void lane_timer(struct tcp_conn *conn, struct tcp_lane *lane, uint64_t no
 
 void tcp_session_timer(struct tcp_conn *conn, uint64_t now)
 {
-	if (conn->session.lane_due && conn->data.state == TCP_LANE_BROKEN)
+	if (conn->session.ask_due && conn->data.state == TCP_LANE_BROKEN)
 		ask_for_lane(conn);
 	lane_timer(conn, &conn->control, now);
 	if (!conn->dead)

@@ -264,7 +264,7 @@ struct tcp_session {
 	/* An acknowledgement is due: it leaves with the next packet, if not before */
 	bool ack_due;
 	/* There was no room to tell the peer that the data lane has broken: it is due again */
-	bool lane_due;
+	bool ask_due;
 	/* It is one of wire->lost_cnt */
 	bool counted;
 	/* Ends of payload on the data lane that the peer has not been told of */
@@ -316,7 +316,7 @@ struct tcp_conn {
 	/* TCP_OP_LANE was sent */
 	bool lane_asked;
 	/* For lack of resources the data lane could not be opened, nor asked for: it is due again */
-	bool lane_due;
+	bool open_due;
 	/* One lane has ended */
 	bool ending;
 	/* The end of both lanes was sent */
