@@ -120,9 +120,8 @@ class Driven:
         self.heard = [event[:2] for event in self.told]
         return self.heard
 
-    def hears(self, kind, lease=0, seconds=30, times=1):
+    def hears(self, kind, lease=0, seconds=30):
         try:
-            stand.wait_until(f'event {kind} of lease {lease}',
-                             lambda: self.events().count((kind, lease)) >= times, seconds)
+            stand.wait_until(f'event {kind} of lease {lease}', lambda: (kind, lease) in self.events(), seconds)
         except stand.Failed as why:
             raise stand.Failed(f'{why}; there are {self.heard}') from None

@@ -43,7 +43,8 @@ def one_state(build):
             s.lender.signal(number)
             s.lender.popen.wait(stand.END_S)
             s.start_lender()
-            borrower.hears(LENDER_BACK, times=times)
+            stand.wait_until('the next one is there',
+                             lambda want=times: borrower.events().count((LENDER_BACK, 0)) == want)
             borrower.goes_on()
         check([it['lease'] for it in s.leases()] == [lease], 'the next lender does not have the lease')
         borrower.ask('stop')

@@ -152,7 +152,7 @@ def restarted(build):
         shutil.copytree(journals, s.state)
         s.start_lender()
         for borrower in beside, one:
-            borrower.hears(LENDER_BACK, times=2)
+            stand.wait_until('the lender is back', lambda it=borrower: it.events().count((LENDER_BACK, 0)) == 2)
         refused(one, older, errno.ESTALE)
         works(one, runs)
         later = kept(s)
