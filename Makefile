@@ -16,6 +16,9 @@
 #   make check-arm64 a build for aarch64 by gcc and clang, and the unit and model suites
 #                   in qemu-user
 #   make check-vm   every job of tests/vm, in virtual machines, one of them for aarch64
+#   make soak-kofi  the jobs of the kernel's modules, which are loaded and unloaded 1,000 times
+#   make soak       the jobs on a kernel that looks for errors (KASAN, lockdep, kmemleak, failslab), which is built
+#                   once, in 10 to 25 minutes of two processors
 #   make check-user the suites that need no privilege as an ordinary user
 #   make format     rewrite the sources in the house style
 #   make tidy       clang-tidy over the sources
@@ -31,8 +34,8 @@ DESTDIR ?=
 # take several times as long, beside others and on a shared host.
 MESON_TEST = meson test --no-rebuild --print-errorlogs --timeout-multiplier 4
 
-# meson's: how many tests run at a time. Some wait more than they compute.
-export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
+# meson's: how many tests run at a time. Many wait more than they compute.
+export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) * 2)))
 
 BUILD_PKGS  = gcc libc6-dev meson ninja-build pkg-config libcmocka-dev \
 	      libjansson-dev libjemalloc-dev libcurl4-openssl-dev libssl-dev
@@ -46,7 +49,8 @@ BENCH_PKGS  = $(MPI_PKGS) libfabric-dev libucx-dev libopenmpi-dev mpich libmpich
 DEVICE_PKGS = fio nbdkit nbdkit-plugin-dev
 CROSS_PKGS  = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libcmocka-dev:arm64 \
 	      libjansson-dev:arm64 qemu-user
-VM_PKGS     = qemu-system-x86 qemu-system-arm make util-linux python3
+DEBUG_PKGS  = flex bison bc libelf-dev kmod xz-utils perl
+VM_PKGS     = qemu-system-x86 qemu-system-arm make util-linux python3 sparse
 STYLE_PKGS  = clang-format clang-tidy clang
 
 SOURCES = git ls-files '*.c' '*.h'
@@ -58,7 +62,7 @@ FETCH_FIO = scripts/fetch-source fio $(BUILD)/fio-source || [ $$? -eq 77 ]
 all: build
 
 .PHONY: all build setup demo demo-devices check storm bench install asan tsan check-clang check-arm64 \
-	check-vm check-user format format-check tidy clean
+	check-vm soak-kofi soak check-user format format-check tidy clean
 
 $(BUILD)/build.ninja:
 	@$(DEPS) $(BUILD_PKGS)
@@ -136,6 +140,16 @@ check-vm:
 	tests/vm/run --all --build $(BUILD) --arm64 $(BUILD)-arm64 \
 		--log $(BUILD)-vm/meson-logs/testlog.json || [ $$? -eq 77 ]
 
+soak-kofi:
+	@$(DEPS) $(VM_PKGS)
+	@$(MAKE) --no-print-directory build
+	WEFT_KOFI_ROUNDS=1000 tests/vm/run --build $(BUILD) kofi kofi-sockets kofi-ibverbs
+
+soak:
+	@$(DEPS) $(VM_PKGS) $(DEBUG_PKGS)
+	@$(MAKE) --no-print-directory build
+	tests/vm/run --build $(BUILD) --debugging
+
 check-user:
 	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS)
 	scripts/check-as-user $(BUILD)-user
@@ -150,7 +164,7 @@ format-check:
 
 tidy: setup
 	@$(DEPS) $(STYLE_PKGS)
-	$(SOURCES) | grep '\.c$$' | grep -v -e '^kernel/' -e '^bench/mpi/' -e '^tests/vm/module/' | \
+	$(SOURCES) | grep '\.c$$' | grep -v -e '^kernel/' -e '^bench/mpi/' -e '^tests/vm/module/' -e '^tests/vm/kofi/' | \
 		xargs clang-tidy --quiet -p $(BUILD)
 
 clean:

@@ -6,8 +6,11 @@
 #include "clock.h"
 #include "mem.h"
 
-/* A server that has not answered for so long is taken for dead: a device need not tell. */
-#define ANSWER_NS 10000000000u
+/*
+ * What is late by then has so long again: the program may have made no calls meanwhile, and its answer may
+ * be there.
+ */
+#define LATE_NS 1000000000u
 
 /* Rounds of progress to one reading of the clock. */
 #define CHECK_ROUNDS 4096u
@@ -125,7 +128,7 @@ ssize_t btl_client_request(struct weft_btl_ctx *ctx, struct btl_request *request
 	client->waiting++;
 	slot->requester = tag;
 	slot->since_ns = clock_ns();
-	slot->is_sent = false;
+	slot->is_sent = slot->is_late = false;
 	return 0;
 }
 
@@ -183,6 +186,22 @@ size_t btl_client_answered(struct weft_btl_ctx *ctx, const unsigned char *in, si
 	return slot_end(ctx, slot, take(slot->requester, &answer));
 }
 
+/* A request has had no answer for long. Returns how many operations have ended. */
+static size_t slot_late(struct weft_btl_ctx *ctx, struct btl_request_slot *slot, uint64_t now)
+{
+	struct btl_lane *lane = &ctx->lanes[slot->requester->device];
+
+	if (!slot->is_late) {
+		slot->is_late = true;
+		slot->since_ns = now - BTL_ANSWER_NS + LATE_NS;
+		return 0;
+	}
+	/* else what the device can't send keeps its slot */
+	if (!slot->is_sent)
+		fi_cancel(&lane->ep->fid, &slot->tag);
+	return slot_end(ctx, slot, -FI_ETIMEDOUT);
+}
+
 size_t btl_client_check(struct weft_btl_ctx *ctx)
 {
 	struct btl_client *client = ctx->client;
@@ -194,7 +213,8 @@ size_t btl_client_check(struct weft_btl_ctx *ctx)
 	client->rounds = 0;
 	now = clock_ns();
 	for (uint32_t i = 0; i < BTL_REQUEST_SLOTS; i++)
-		if (client->slots[i].requester && now - client->slots[i].since_ns > ANSWER_NS)
-			ended += slot_end(ctx, &client->slots[i], -FI_ETIMEDOUT);
+		if (client->slots[i].requester &&
+		    now - client->slots[i].since_ns > BTL_ANSWER_NS)
+			ended += slot_late(ctx, &client->slots[i], now);
 	return ended;
 }

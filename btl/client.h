@@ -14,6 +14,9 @@
 #define BTL_ID_REQUEST BTL_LISTENERS
 #define BTL_ID_ANSWER  (BTL_LISTENERS + 1)
 
+/* A server that has not answered for so long is taken for dead: a device need not tell. */
+#define BTL_ANSWER_NS 10000000000u
+
 /* Bytes that are put or got by one request. */
 #define BTL_REQUEST_DATA_MAX (BTL_MESSAGE_MAX - 512)
 
@@ -49,6 +52,7 @@ struct btl_client {
 	 * @route, @serial: the peer's
 	 * @since_ns: when it was begun
 	 * @is_sent: the device does not use @bytes
+	 * @is_late: there has been no answer for too long
 	 */
 	struct btl_request_slot {
 		struct btl_tag tag;
@@ -57,7 +61,7 @@ struct btl_client {
 		size_t route;
 		uint64_t serial;
 		uint64_t since_ns;
-		bool is_sent;
+		bool is_sent, is_late;
 		unsigned char bytes[BTL_MESSAGE_MAX];
 	} slots[BTL_REQUEST_SLOTS];
 };

@@ -16,12 +16,14 @@
  * struct btl_receives - the buffers of a lane
  * @mr:   where the device wants one, else NULL
  * @idle: those that are to be given to the device
+ * @buffers: @since_ns: of a request's, when it has arrived (service.c)
  */
 struct btl_receives {
 	struct fid_mr *mr;
 	struct btl_tag *idle;
 	struct btl_receive {
 		struct btl_tag tag;
+		uint64_t since_ns;
 		unsigned char bytes[BTL_MESSAGE_MAX];
 	} buffers[BTL_RECEIVES];
 };

@@ -8,6 +8,7 @@
 #include <time.h>
 #include "atomic_apply.h"
 #include "client.h"
+#include "clock.h"
 #include "mem.h"
 #include "service.h"
 
@@ -16,6 +17,9 @@
 
 /* Rounds after the last request in which the next one is looked for at once. */
 #define SPINS 64u
+
+/* Rounds to one look for answers that nobody waits for any more. */
+#define LATE_ROUNDS 4096u
 
 /* Clients whose addresses are known, and the places in which one is looked for. */
 #define CLIENTS	      4096u
@@ -30,10 +34,12 @@ struct client {
 /*
  * struct server - where peers ask for what a device does not have
  * @answers: to be sent, where the device takes no more for now: receives that hold one
+ * @rounds:  since the last look for late answers
  */
 struct server {
 	struct btl_lane lane;
 	struct btl_tag *answers;
+	uint32_t rounds;
 	struct client clients[CLIENTS];
 };
 
@@ -146,22 +152,64 @@ static fi_addr_t client_find(struct server *server, const struct btl_device *dev
 	return addr;
 }
 
-static void answers_send(struct server *server)
+/* A receive that has held a request, and perhaps its answer, is to receive again. */
+static void receive_again(struct server *server, struct btl_tag *tag)
+{
+	tag->kind = BTL_TAG_RECEIVE;
+	btl_receive_again(&server->lane, tag);
+}
+
+/* Sends an answer, or drops it where that can't be done. Returns false: the device takes it later. */
+static bool answer_send(struct server *server, struct btl_tag *tag)
 {
 	const struct btl_receives *receives = server->lane.receives;
+	const struct btl_receive *receive = (struct btl_receive *)tag;
 	void *desc = receives->mr ? fi_mr_desc(receives->mr) : NULL;
-	struct btl_tag *tag;
+	ssize_t ret = fi_senddata(server->lane.ep, receive->bytes, tag->len, desc,
+				  BTL_ID_ANSWER, tag->addr, tag);
 
-	while ((tag = server->answers)) {
-		struct btl_receive *receive = (struct btl_receive *)tag;
-		ssize_t ret = fi_senddata(server->lane.ep, receive->bytes, tag->len, desc,
-					  BTL_ID_ANSWER, tag->addr, tag);
+	if (ret && ret != -FI_EAGAIN)
+		receive_again(server, tag);
+	return ret != -FI_EAGAIN;
+}
 
-		if (ret == -FI_EAGAIN)
-			return;
-		server->answers = tag->next;
-		if (ret)
-			btl_receive_again(&server->lane, tag);
+/* A client that is not reached holds up no others. */
+static void answers_send(struct server *server)
+{
+	struct btl_tag **at = &server->answers, *tag, *next;
+
+	while ((tag = *at)) {
+		next = tag->next;
+		if (answer_send(server, tag))
+			*at = next;
+		else
+			at = &tag->next;
+	}
+}
+
+static bool is_late(const struct btl_tag *tag, uint64_t now)
+{
+	return now - ((const struct btl_receive *)tag)->since_ns > BTL_ANSWER_NS;
+}
+
+/* Gives up answers that clients do not wait for any more: else those to clients that are gone would be all there are. */
+static void late_give_up(struct server *server, uint64_t now)
+{
+	struct btl_tag **at = &server->answers, *tag;
+
+	while ((tag = *at)) {
+		if (!is_late(tag, now)) {
+			at = &tag->next;
+			continue;
+		}
+		*at = tag->next;
+		receive_again(server, tag);
+	}
+	/* those that the device has it may give back */
+	for (uint32_t i = 0; i < BTL_RECEIVES; i++) {
+		tag = &server->lane.receives->buffers[i].tag;
+		if (tag->kind == BTL_TAG_ANSWER && is_late(tag, now))
+			fi_cancel(&server->lane.ep->fid, tag);
 	}
 }
 
@@ -182,9 +230,11 @@ static void request_arrived(struct weft_btl *btl, struct server *server, uint32_
 	}
 	tag->len = answer(btl, &request, receive->bytes);
 	tag->kind = BTL_TAG_ANSWER;
+	receive->since_ns = clock_ns();
+	if (answer_send(server, tag))
+		return;
 	tag->next = server->answers;
 	server->answers = tag;
-	answers_send(server);
 }
 
 /* A receive has a request, or its answer was sent. */
@@ -197,8 +247,7 @@ static void take(struct weft_btl *btl, struct server *server, uint32_t device,
 		request_arrived(btl, server, device, tag, entry->len);
 		return;
 	}
-	tag->kind = BTL_TAG_RECEIVE;
-	btl_receive_again(&server->lane, tag);
+	receive_again(server, tag);
 }
 
 static size_t serve_requests(struct weft_btl *btl, struct server *server, uint32_t device)
@@ -207,13 +256,13 @@ static size_t serve_requests(struct weft_btl *btl, struct server *server, uint32
 	struct fi_cq_err_entry err = { 0 };
 	ssize_t n = fi_cq_read(server->lane.cq, entries, BTL_RECEIVES);
 
-	if (n == -FI_EAVAIL && fi_cq_readerr(server->lane.cq, &err, 0) > 0 && err.op_context) {
-		((struct btl_tag *)err.op_context)->kind = BTL_TAG_RECEIVE;
-		btl_receive_again(&server->lane, err.op_context);
-	}
+	if (n == -FI_EAVAIL && fi_cq_readerr(server->lane.cq, &err, 0) > 0 && err.op_context)
+		receive_again(server, err.op_context);
 	for (ssize_t i = 0; i < n; i++)
 		take(btl, server, device, &entries[i]);
 	answers_send(server);
+	if (!(++server->rounds % LATE_ROUNDS))
+		late_give_up(server, clock_ns());
 	btl_receives_post(&server->lane);
 	return n > 0 ? (size_t)n : 0;
 }

@@ -15,10 +15,12 @@ struct fi_provider *weft_link_ini(void) __attribute__((weak));
 struct fi_provider *weft_shm_ini(void) __attribute__((weak));
 struct fi_provider *weft_tcp_ini(void) __attribute__((weak));
 struct fi_provider *weft_udp_ini(void) __attribute__((weak));
+struct fi_provider *weft_rds_ini(void) __attribute__((weak));
 extern const struct info_identity weft_link_identities[] __attribute__((weak));
 extern const struct info_identity weft_shm_identities[] __attribute__((weak));
 extern const struct info_identity weft_tcp_identities[] __attribute__((weak));
 extern const struct info_identity weft_udp_identities[] __attribute__((weak));
+extern const struct info_identity weft_rds_identities[] __attribute__((weak));
 
 void builtin_register(void)
 {
@@ -26,10 +28,9 @@ void builtin_register(void)
 		struct fi_provider *(*init)(void);
 		const struct info_identity *identities;
 	} providers[] = {
-		{ weft_link_ini, weft_link_identities },
-		{ weft_shm_ini, weft_shm_identities },
-		{ weft_tcp_ini, weft_tcp_identities },
-		{ weft_udp_ini, weft_udp_identities },
+		{ weft_link_ini, weft_link_identities }, { weft_shm_ini, weft_shm_identities },
+		{ weft_tcp_ini, weft_tcp_identities },	 { weft_udp_ini, weft_udp_identities },
+		{ weft_rds_ini, weft_rds_identities },
 	};
 	struct fi_provider *prov;
 	size_t i;

@@ -77,9 +77,9 @@ static int fabric_open(const struct naming *naming, struct fi_fabric_attr *attr,
 			attr->prov_name);
 		return -FI_ENODEV;
 	}
-	/* Providers compare with their own name only. */
-	if (naming->alias)
-		own.prov_name = (char *)entry->prov->name;
+	/* A provider is passed the name of its identity, as by fi_getinfo; it is only read. */
+	if (naming->identity)
+		own.prov_name = (char *)naming->identity->name;
 	err = entry->prov->fabric(&own, &fabric, context);
 	if (err)
 		goto err_put;

@@ -56,7 +56,15 @@ struct role {
 	const struct fi_provider *prov;
 	/* NULL: its own name */
 	const struct info_identity *identity;
+	bool by_name_alone;
 };
+
+/* Under its own name */
+static struct role role_of(const struct registry_entry *entry)
+{
+	return (struct role){ .prov = entry->prov,
+			      .by_name_alone = registry_by_name_alone(entry) };
+}
 
 static const char *role_name(const struct role *role)
 {
@@ -113,6 +121,12 @@ static bool is_silent(const struct request *req, const struct role *role)
 	return role->identity != req->naming.identity;
 }
 
+/* Returns true if the hints or FI_PROVIDER name a provider; who is meant and allowed is another question. */
+static bool is_named(const struct request *req)
+{
+	return req->naming.cnt || (req->filter->cnt && !req->filter->excludes);
+}
+
 /* Returns true if the provider is to be queried. */
 static bool is_asked(struct request *req, const struct role *role)
 {
@@ -126,6 +140,10 @@ static bool is_asked(struct request *req, const struct role *role)
 		if (!is_silent(req, role))
 			refused(req, role_name(role), "left out by FI_PROVIDER=%s",
 				params_string("provider"));
+		return false;
+	}
+	if (role->by_name_alone && !is_named(req)) {
+		refused(req, prov->name, "answers who names it, in the hints or by FI_PROVIDER");
 		return false;
 	}
 	if (prov->fi_version < req->version) {
@@ -270,14 +288,16 @@ static int role_query(struct request *req, const struct role *role, struct fi_in
 static int roles_query(struct request *req, struct registry_entry **list, size_t cnt,
 		       struct fi_info ***tail)
 {
+	struct role role;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < cnt && !err; i++)
-		err = role_query(req, &(struct role){ list[i]->prov, NULL }, tail);
+	for (i = 0; i < cnt && !err; i++) {
+		role = role_of(list[i]);
+		err = role_query(req, &role, tail);
+	}
 	for (i = 0; i < cnt; i++) {
-		struct role role = { list[i]->prov, NULL };
-
+		role = role_of(list[i]);
 		while (!err && (role.identity = registry_identity_next(list[i], role.identity)))
 			err = role_query(req, &role, tail);
 	}
@@ -402,9 +422,9 @@ static int list_providers(struct fi_info **info)
 	if (!list)
 		return -FI_ENOMEM;
 	for (i = 0; i < cnt && !err; i++)
-		err = list_role(&(struct role){ list[i]->prov, NULL }, &tail);
+		err = list_role(&(struct role){ .prov = list[i]->prov }, &tail);
 	for (i = 0; i < cnt; i++) {
-		struct role role = { list[i]->prov, NULL };
+		struct role role = { .prov = list[i]->prov };
 
 		while (!err && (role.identity = registry_identity_next(list[i], role.identity)))
 			err = list_role(&role, &tail);

@@ -84,6 +84,16 @@ static struct {
 static pthread_mutex_t import_lock = PTHREAD_MUTEX_INITIALIZER; /* protects imported */
 static bool imported;
 
+void log_hold(void)
+{
+	pthread_mutex_lock(&import_lock);
+}
+
+void log_release(void)
+{
+	pthread_mutex_unlock(&import_lock);
+}
+
 const char *log_level_name(enum fi_log_level level)
 {
 	return (size_t)level < LEVEL_CNT ? level_names[level] : "Unknown";

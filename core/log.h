@@ -39,6 +39,12 @@ bool log_is_wanted(void);
  */
 int log_open(uint32_t version, size_t attr_len, uint64_t flags, struct fid **fid, void *context);
 
+/*
+ * log_hold, log_release - take and give back the lock of importing, around a fork
+ */
+void log_hold(void);
+void log_release(void);
+
 /* Captured messages, joined by '; ', each once. */
 struct log_capture {
 	struct log_capture *outer;

@@ -41,6 +41,16 @@ static struct param *params;	 /* in the order of definition */
 static struct setting *settings; /* the newest first */
 static bool prefer_file;
 
+void params_hold(void)
+{
+	pthread_mutex_lock(&params_lock);
+}
+
+void params_release(void)
+{
+	pthread_mutex_unlock(&params_lock);
+}
+
 static void param_free(struct param *param)
 {
 	if (!param)

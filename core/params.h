@@ -46,4 +46,8 @@ void params_clear(void);
 void params_define_core(const char *name, enum fi_param_type type, const char *help);
 char *params_string(const char *name);
 
+/* params_hold, params_release - take and give back the lock, around a fork */
+void params_hold(void);
+void params_release(void);
+
 #endif /* WEFT_CORE_PARAMS_H */

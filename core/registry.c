@@ -15,7 +15,7 @@
 #include "registry.h"
 
 /* Providers with these names come first in answers, in this order. */
-static const char *const first_names[] = { "link", "shm", "tcp", "udp" };
+static const char *const first_names[] = { "link", "shm", "tcp", "udp", "rds" };
 #define FIRST_CNT (sizeof(first_names) / sizeof(first_names[0]))
 
 /* Protects the list, its order and all reference counts. */
@@ -24,6 +24,16 @@ static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct registry_entry *entries;
 static size_t alive_cnt; /* in the list, or only referred to */
 static bool keep_order;
+
+void registry_hold(void)
+{
+	pthread_mutex_lock(&registry_lock);
+}
+
+void registry_release(void)
+{
+	pthread_mutex_unlock(&registry_lock);
+}
 
 static size_t name_rank(const char *name)
 {
@@ -197,6 +207,11 @@ const struct info_identity *registry_identity_next(const struct registry_entry *
 		return NULL;
 	identity = identity ? identity + 1 : entry->identities + 1;
 	return identity->name ? identity : NULL;
+}
+
+bool registry_by_name_alone(const struct registry_entry *entry)
+{
+	return entry->identities && entry->identities->by_name_alone;
 }
 
 static const struct info_identity *identity_named(const struct registry_entry *entry,

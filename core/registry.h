@@ -103,6 +103,11 @@ const struct info_identity *registry_identity_next(const struct registry_entry *
 						   const struct info_identity *identity);
 
 /*
+ * registry_by_name_alone - returns true for a provider that no query asks which does not name it
+ */
+bool registry_by_name_alone(const struct registry_entry *entry);
+
+/*
  * registry_put - release a reference
  */
 void registry_put(struct registry_entry *entry);
@@ -127,5 +132,11 @@ enum registry_kind registry_kind_of(const struct fi_provider *prov);
  * Returns the number of providers that are still referenced.
  */
 size_t registry_clear(void);
+
+/*
+ * registry_hold, registry_release - take and give back the lock, around a fork
+ */
+void registry_hold(void);
+void registry_release(void);
 
 #endif /* WEFT_CORE_REGISTRY_H */

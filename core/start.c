@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <strings.h>
 
 #include <rdma/fabric.h>
@@ -30,10 +31,62 @@
 /* Held during the whole start. Rank: taken before every other lock of the core. */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool started;
+/* This thread has start_lock. */
 static _Thread_local bool starting;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static struct name_filter provider_filter;
 static uint32_t addr_format;
+
+/*
+ * Forks: the child has one thread, and no lock of the core is another one's there. Whoever has start_lock may wait for
+ * any lock of the library, and its other parts log and read settings with locks that they take for a fork: so
+ * start_lock is taken before theirs, and the locks inside after them. Handlers that are installed later are
+ * called earlier before a fork.
+ */
+static void fork_prepare(void)
+{
+	/* a provider that is being registered may fork */
+	if (!starting)
+		pthread_mutex_lock(&start_lock);
+}
+
+static void fork_over(void)
+{
+	if (!starting)
+		pthread_mutex_unlock(&start_lock);
+}
+
+static void fork_prepare_inside(void)
+{
+	registry_hold();
+	log_hold();
+	params_hold();
+}
+
+static void fork_over_inside(void)
+{
+	params_release();
+	log_release();
+	registry_release();
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_prepare, fork_over, fork_over);
+}
+
+/*
+ * Before the constructors of the library's other parts, which have no number, and after those of an allocator, which
+ * may install handlers when something is first allocated: its locks are waited for with ours held.
+ */
+__attribute__((constructor(101))) static void load(void)
+{
+	void *volatile any = malloc(1);
+
+	free(any);
+	pthread_atfork(fork_prepare_inside, fork_over_inside, fork_over_inside);
+}
 
 const struct name_filter *core_provider_filter(void)
 {
@@ -193,6 +246,7 @@ void core_start(void)
 	/* A:started  everything that the start wrote; pairs R:started */
 	if (atomic_load_explicit(&started, memory_order_acquire) || starting)
 		return;
+	pthread_once(&fork_once, fork_watch);
 	pthread_mutex_lock(&start_lock);
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		starting = true;
@@ -209,6 +263,7 @@ void core_start(void)
 __attribute__((destructor)) void core_stop(void)
 {
 	pthread_mutex_lock(&start_lock);
+	starting = true;
 	/* While a fabric is open, its threads may log and need the settings. */
 	if (atomic_load_explicit(&started, memory_order_relaxed) && !registry_clear()) {
 		name_filter_fini(&provider_filter);
@@ -216,5 +271,6 @@ __attribute__((destructor)) void core_stop(void)
 		params_clear();
 		atomic_store_explicit(&started, false, memory_order_release);
 	}
+	starting = false;
 	pthread_mutex_unlock(&start_lock);
 }

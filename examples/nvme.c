@@ -3,7 +3,8 @@
  * Reads blocks of a borrowed NVMe controller, by libweft-device alone:
  *	cc nvme.c $(pkg-config --cflags --libs weft-device)
  * First one block at a time, then all of them at once by a single doorbell; both have to give the same bytes. Nothing is
- * written. Without an argument it asks the lender that WEFT_LENDER names; the argument is a lender's socket or host.
+ * written. Without an argument it asks the lender that WEFT_LENDER names; the argument is a lender's socket or host. With
+ * a ticket in WEFT_TICKET, as 'weft devices borrow -- ./a.out' has it there, it uses that lease instead of one of its own.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -31,7 +32,7 @@ static double now_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* Memory that the device may write to. Windows end with the lease, which weft_device_return() ends. */
+/* Memory that the device may write to. Windows are closed by weft_device_leave(). */
 static struct weft_segment *memory(struct weft_device *dev, size_t len)
 {
 	struct weft_segment *seg;
@@ -40,6 +41,22 @@ static struct weft_segment *memory(struct weft_device *dev, size_t len)
 	check("memory", weft_segment_alloc(NULL, len, 0, &seg));
 	check("a window of the device", weft_window_open(dev, seg, WEFT_WINDOW_WRITE, &window));
 	return seg;
+}
+
+/* A lease of one's own, or what the ticket is for. */
+static struct weft_device *device(const char *name, const char *ticket,
+				  struct weft_lender **lender)
+{
+	struct weft_device *dev;
+
+	if (ticket) {
+		check("a lender", weft_lender_open_ticket(name, ticket, NULL, lender));
+		check("the lease", weft_device_attach(*lender, ticket, &dev));
+	} else {
+		check("a lender", weft_lender_open(name, NULL, lender));
+		check("a device", weft_device_borrow(*lender, NULL, &dev));
+	}
+	return dev;
 }
 
 /* Begins a read of each block, and waits until all have ended. */
@@ -81,8 +98,7 @@ int main(int argc, char **argv)
 	char *mem;
 	bool same;
 
-	check("a lender", weft_lender_open(argc > 1 ? argv[1] : NULL, NULL, &lender));
-	check("a device", weft_device_borrow(lender, NULL, &dev));
+	dev = device(argc > 1 ? argv[1] : NULL, getenv("WEFT_TICKET"), &lender);
 	check("a queue pair", weft_nvme_open(dev, NULL, &qp));
 	check("namespace 1", weft_nvme_namespace(dev, 1, &ns));
 	if (ns.blocks < READS)
@@ -102,7 +118,7 @@ int main(int argc, char **argv)
 	       weft_device_info(dev)->name, READS, ns.block_size, one, all,
 	       same ? "the same bytes" : "other bytes");
 
-	weft_device_return(dev);
+	weft_device_leave(dev);
 	weft_segment_free(seg);
 	weft_lender_close(lender);
 	return same ? 0 : 1;

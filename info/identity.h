@@ -30,6 +30,13 @@ struct info_identity {
 	size_t ctx_cnt;
 	/* size of each context if the hints ask for none; 0: the offer's */
 	size_t size;
+	/*
+	 * fi_trywait returns 0 for an event queue that has events too: its descriptor is readable,
+	 * so that a program that reads events only after it slept sees them
+	 */
+	bool sleeps_on_events;
+	/* of a provider's own name: it is asked where the hints or FI_PROVIDER name it, and else not */
+	bool by_name_alone;
 };
 
 /*

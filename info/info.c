@@ -247,6 +247,35 @@ struct fi_info *info_dup(const struct fi_info *info, const struct info_layout *l
 	return NULL;
 }
 
+/* Replaces the address *@bytes by @addr. Returns false if it can't be written, or without memory. */
+static bool address_replace(void **bytes, size_t *len,
+			    size_t (*write)(const struct weft_addr *addr, void *out),
+			    const struct weft_addr *addr)
+{
+	uint8_t written[INFO_ADDRESS_MAX];
+
+	free(*bytes);
+	*bytes = NULL;
+	*len = write(addr, written);
+	return *len && bytes_copy(bytes, written, *len);
+}
+
+struct fi_info *info_dup_between(const struct fi_info *info, const struct info_layout *layout,
+				 size_t (*write)(const struct weft_addr *addr, void *out),
+				 const struct weft_addr *src, const struct weft_addr *dest)
+{
+	struct fi_info *dup = info_dup(info, layout);
+
+	if (!dup)
+		return NULL;
+	dup->handle = NULL;
+	if ((!src || address_replace(&dup->src_addr, &dup->src_addrlen, write, src)) &&
+	    (!dest || address_replace(&dup->dest_addr, &dup->dest_addrlen, write, dest)))
+		return dup;
+	info_free(dup);
+	return NULL;
+}
+
 void info_free(struct fi_info *info)
 {
 	struct fi_info *next;

@@ -50,6 +50,11 @@
 /* Bytes of a refusal's text with its NUL; longer ones are truncated. */
 #define INFO_REASON_MAX 256
 
+/* Bytes of an address that info_dup_between() takes */
+#define INFO_ADDRESS_MAX 64
+
+struct weft_addr;
+
 /*
  * Length of each structure at some ABI level: bytes up to the end of the last field, without padding.
  */
@@ -115,6 +120,17 @@ struct fi_info *info_alloc(void);
  * Returns owned memory, or NULL: none is left, or an address or key claims over a MiB.
  */
 struct fi_info *info_dup(const struct fi_info *info, const struct info_layout *layout);
+
+/*
+ * info_dup_between - info_dup, with addresses of the caller's and without the handle
+ * @write:     writes an address as programs have it and returns its bytes, at most INFO_ADDRESS_MAX; 0 is a failure
+ * @src, @dest: what it is given for src_addr and dest_addr; NULL: as in @info
+ *
+ * Returns owned memory, or NULL: as info_dup, or an address could not be written.
+ */
+struct fi_info *info_dup_between(const struct fi_info *info, const struct info_layout *layout,
+				 size_t (*write)(const struct weft_addr *addr, void *out),
+				 const struct weft_addr *src, const struct weft_addr *dest);
 
 /*
  * info_free - free a list of fi_infos with everything in them

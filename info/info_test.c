@@ -265,6 +265,46 @@ static void a_nic_is_copied_and_closed_by_its_own_operations(void **state)
 	assert_int_equal(nic.closed, 2);
 }
 
+/* No provider's: info/ does not look into it. */
+struct weft_addr {
+	char text[8];
+};
+
+static size_t text_write(const struct weft_addr *addr, void *out)
+{
+	memcpy(out, addr->text, sizeof(addr->text));
+	return strnlen(addr->text, sizeof(addr->text));
+}
+
+static void a_copy_has_the_addresses_that_it_is_between(void **state)
+{
+	static const struct weft_addr near = { "near" }, far = { "distant" }, nowhere = { "" };
+	const struct info_layout *layout = info_layout_of(INFO_ABI_1_3);
+	struct fid handle = { .fclass = FI_CLASS_CONNREQ };
+	struct fi_info *info = info_alloc(), *dup;
+
+	info->src_addr = strdup("source");
+	info->src_addrlen = 6;
+	info->handle = &handle;
+	dup = info_dup_between(info, layout, text_write, &near, &far);
+	assert_int_equal(dup->src_addrlen, 4);
+	assert_memory_equal(dup->src_addr, "near", 4);
+	assert_int_equal(dup->dest_addrlen, 7);
+	assert_memory_equal(dup->dest_addr, "distant", 7);
+	assert_null(dup->handle);
+	info_free(dup);
+
+	dup = info_dup_between(info, layout, text_write, NULL, &far);
+	assert_int_equal(dup->src_addrlen, 6);
+	assert_memory_equal(dup->src_addr, "source", 6);
+	assert_memory_equal(dup->dest_addr, "distant", 7);
+	info_free(dup);
+
+	assert_null(info_dup_between(info, layout, text_write, &near, &nowhere));
+	assert_null(info_dup_between(info, layout, text_write, &nowhere, NULL));
+	info_free(info);
+}
+
 static void a_list_is_freed_with_all_its_members(void **state)
 {
 	struct fi_info *list = NULL;
@@ -297,6 +337,7 @@ int main(void)
 		cmocka_unit_test(each_libfabric_has_the_layout_of_its_age),
 		cmocka_unit_test(the_layouts_are_those_of_the_published_abis),
 		cmocka_unit_test(a_nic_is_copied_and_closed_by_its_own_operations),
+		cmocka_unit_test(a_copy_has_the_addresses_that_it_is_between),
 		cmocka_unit_test(a_list_is_freed_with_all_its_members),
 		cmocka_unit_test(a_key_of_impossible_length_is_an_error_not_a_crash),
 	};

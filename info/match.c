@@ -314,18 +314,27 @@ static int check_context(const struct info_query *q, const struct context_hints 
 	return 0;
 }
 
+/*
+ * Returns what an endpoint lacks, so that none of its contexts has it: the offers for contexts are those of the library and of
+ * the kernel.
+ */
+static uint64_t lacked(const struct info_query *q)
+{
+	return (FI_COLLECTIVE | FI_TRIGGER) & ~q->offer->caps;
+}
+
 static int check_tx(const struct info_query *q)
 {
 	const struct fi_tx_attr *asked = q->hints->tx_attr, *offered = q->offer->tx_attr;
 
 	if (!asked)
 		return 0;
-	return check_context(q,
-			     &(struct context_hints){ "tx_attr", asked->caps & ~NOT_FOR_TX,
-						      asked->mode, asked->op_flags,
-						      asked->msg_order },
-			     &(struct context_hints){ "tx_attr", offered->caps, offered->mode,
-						      offered->op_flags, offered->msg_order });
+	return check_context(
+		q,
+		&(struct context_hints){ "tx_attr", asked->caps & ~NOT_FOR_TX, asked->mode,
+					 asked->op_flags, asked->msg_order },
+		&(struct context_hints){ "tx_attr", offered->caps & ~lacked(q), offered->mode,
+					 offered->op_flags & ~lacked(q), offered->msg_order });
 }
 
 static int check_rx(const struct info_query *q)
@@ -334,12 +343,12 @@ static int check_rx(const struct info_query *q)
 
 	if (!asked)
 		return 0;
-	return check_context(q,
-			     &(struct context_hints){ "rx_attr", asked->caps & ~NOT_FOR_RX,
-						      asked->mode, asked->op_flags,
-						      asked->msg_order },
-			     &(struct context_hints){ "rx_attr", offered->caps, offered->mode,
-						      offered->op_flags, offered->msg_order });
+	return check_context(
+		q,
+		&(struct context_hints){ "rx_attr", asked->caps & ~NOT_FOR_RX, asked->mode,
+					 asked->op_flags, asked->msg_order },
+		&(struct context_hints){ "rx_attr", offered->caps & ~lacked(q), offered->mode,
+					 offered->op_flags & ~lacked(q), offered->msg_order });
 }
 
 int info_refusal(const struct fi_provider *prov, const struct fi_info *offer,

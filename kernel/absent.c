@@ -59,16 +59,6 @@ int engine_waitset_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 	return -FI_ENOSYS;
 }
 
-int engine_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt)
-{
-	return -FI_ENOSYS;
-}
-
-int engine_wait_obj_join(struct engine_wait_obj *w, struct fid_wait *set)
-{
-	return -FI_ENOSYS;
-}
-
 void engine_wait_obj_leave_set(struct engine_wait_obj *w)
 {
 }
@@ -127,6 +117,8 @@ int av_view_remove(struct av_view *view, fi_addr_t index)
 }
 
 /* Triggered operations */
+
+const uint64_t engine_trigger_flag = 0;
 
 struct fi_ops_msg engine_trigger_msg_ops = { .size = sizeof(struct fi_ops_msg) };
 struct fi_ops_tagged engine_trigger_tagged_ops = { .size = sizeof(struct fi_ops_tagged) };

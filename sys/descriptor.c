@@ -3,10 +3,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "cancel.h"
 #include "descriptor.h"
 
 int sys_descriptor_open(const char *path, int flags)
@@ -18,23 +18,17 @@ int sys_descriptor_open(const char *path, int flags)
 /* ThreadSanitizer takes eventfds for what makes threads wait for each other: it is to see these two. */
 static ssize_t read_as(int fd, void *buf, size_t len)
 {
-	ssize_t n;
-	int state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	n = read(fd, buf, len);
-	pthread_setcancelstate(state, NULL);
+	int state = sys_uncancelled();
+	ssize_t n = read(fd, buf, len);
+	sys_uncancelled_end(state);
 	return n;
 }
 
 static ssize_t write_as(int fd, const void *buf, size_t len)
 {
-	ssize_t n;
-	int state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	n = write(fd, buf, len);
-	pthread_setcancelstate(state, NULL);
+	int state = sys_uncancelled();
+	ssize_t n = write(fd, buf, len);
+	sys_uncancelled_end(state);
 	return n;
 }
 #else
@@ -76,12 +70,11 @@ void sys_descriptor_close(int fd)
 	int before = errno;
 
 #ifdef __SANITIZE_THREAD__
-	int state;
-
 	/* ThreadSanitizer, which saw it opened, is to see this too */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	int state = sys_uncancelled();
+
 	close(fd);
-	pthread_setcancelstate(state, NULL);
+	sys_uncancelled_end(state);
 #else
 	syscall(SYS_close, fd);
 #endif

@@ -26,6 +26,7 @@
 #include "maps.h"
 #include "memfd.h"
 #include "mock_descriptors.h"
+#include "net_socket.h"
 #include "pidfd.h"
 #include "psi.h"
 #include "timerfd.h"
@@ -86,7 +87,7 @@ static int receive(void)
 	char byte = 0;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) ||
-	    sys_local_send(ends[0], &byte, 1, &fd, 1) != 1 ||
+	    sys_local_send(ends[0], &byte, 1, &fd, 1) ||
 	    sys_local_recv(ends[1], &byte, 1, &received) != 1 || received.cnt != 1)
 		return -EIO;
 	close(ends[0]);
@@ -180,6 +181,71 @@ static int see(const struct sys_map *mapping, void *arg)
 	return 0;
 }
 
+static void use_sockets(void)
+{
+	uint64_t number = (uint64_t)getpid() << 32 | 0xca9ce1;
+	struct sys_local_received received = { .cnt = 0 };
+	int listener = sys_local_listen(number, NULL), one = sys_local_connect(number, NULL);
+	int other = sys_local_accept(listener), fd = open_memory();
+	char byte = 0;
+	pid_t pid;
+
+	sys_local_remove_stale("/tmp");
+	sys_local_same_user(one, &pid);
+	sys_local_send(one, &byte, 1, &fd, 1);
+	sys_local_recv(other, &byte, 1, &received);
+	while (received.cnt)
+		sys_local_close(received.fds[--received.cnt]);
+	sys_local_close(fd);
+	sys_local_close(other);
+	sys_local_close(one);
+	sys_local_close(listener);
+}
+
+static void use_net_sockets(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = sys_socket_open(AF_INET, SOCK_STREAM), one, other,
+	    set = sys_events_open();
+	struct epoll_event event = { .events = EPOLLIN };
+	socklen_t len = sizeof(at);
+	struct ifaddrs *all;
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+
+	sys_socket_bind(listener, (struct sockaddr *)&at, len);
+	sys_socket_listen(listener);
+	sys_socket_own(listener, (struct sockaddr *)&at, &len);
+	one = sys_socket_open(AF_INET, SOCK_STREAM);
+	sys_socket_connect(one, (struct sockaddr *)&at, len);
+	other = sys_socket_accept(listener);
+	sys_events_hold(set, EPOLL_CTL_ADD, other, &event);
+	sys_socket_send(one, &byte, 1, 0);
+	sys_socket_sendv(one, &iov, 1);
+	sys_events_take(set, &event, 1);
+	sys_socket_recv(other, &byte, 1, 0);
+	sys_socket_recvv(other, &iov, 1);
+	sys_socket_arrived(one);
+	if (!sys_interfaces(&all))
+		freeifaddrs(all);
+	sys_events_close(set);
+	sys_socket_close(other);
+	sys_socket_close(one);
+	sys_socket_close(listener);
+}
+
+static void use_fifo(void)
+{
+	struct sys_fifo_id id;
+	int fd = sys_fifo_create(&id), again = sys_fifo_open(getpid(), fd, &id);
+
+	sys_fifo_ring(again);
+	sys_fifo_clear(fd);
+	sys_fifo_close(again);
+	sys_fifo_close(fd);
+}
+
 /* What providers do with a lock that a fork takes. */
 static void use_others(void)
 {
@@ -199,6 +265,9 @@ static void use_others(void)
 	sys_eventfd_close(p.fd);
 	if (!sys_write_guard_open(&guard))
 		sys_write_guard_close(guard);
+	use_sockets();
+	use_net_sockets();
+	use_fifo();
 }
 
 /* Is to be cancelled when it begins. */

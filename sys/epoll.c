@@ -46,6 +46,32 @@ int sys_epoll_add_known(int epoll, int fd, void *what)
 	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+int sys_epoll_hold(int epoll, int fd, uint32_t events, void *what)
+{
+	struct epoll_event event = { .events = events, .data.ptr = what };
+	int err = sys_fault(SYS_CALL_EPOLL);
+
+	if (err)
+		return -err;
+	if (!epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) ||
+	    (errno == ENOENT && !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event)))
+		return 0;
+	return -errno;
+}
+
+int sys_epoll_take(int epoll, void **what, int cnt)
+{
+	struct epoll_event events[SYS_EPOLL_TAKE_MAX];
+	int n;
+
+	do
+		n = (int)syscall(SYS_epoll_pwait, epoll, events, cnt, 0, NULL, (size_t)0);
+	while (n < 0 && errno == EINTR);
+	for (int i = 0; i < n; i++)
+		what[i] = events[i].data.ptr;
+	return n < 0 ? -errno : n;
+}
+
 int sys_epoll_next(int epoll, void **what)
 {
 	struct epoll_event event;
@@ -81,7 +107,7 @@ void sys_epoll_remove(int epoll, int fd)
 	epoll_ctl(epoll, EPOLL_CTL_DEL, fd, &event);
 }
 
-void sys_sleep(const int *fds, int cnt, uint64_t ns)
+int sys_sleep(const int *fds, int cnt, uint64_t ns)
 {
 	struct pollfd polled[SLEEP_MAX];
 	struct timespec t = {
@@ -91,6 +117,9 @@ void sys_sleep(const int *fds, int cnt, uint64_t ns)
 
 	for (int i = 0; i < cnt; i++)
 		polled[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
-	if (!sys_fault(SYS_CALL_POLL))
-		ppoll(polled, (nfds_t)cnt, ns == UINT64_MAX ? NULL : &t, NULL);
+	if (sys_fault(SYS_CALL_POLL))
+		return 0;
+	if (ppoll(polled, (nfds_t)cnt, ns == UINT64_MAX ? NULL : &t, NULL) < 0 && errno == EINTR)
+		return -EINTR;
+	return 0;
 }

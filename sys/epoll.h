@@ -34,6 +34,23 @@ bool sys_epoll_ready(int epoll);
 /* sys_epoll_change - give @fd, which it holds, other events */
 void sys_epoll_change(int epoll, int fd, uint32_t events);
 
+/*
+ * sys_epoll_hold - have @epoll hold @fd, or change what it looks for there
+ * @events: as for sys_epoll_add()
+ * @what:   sys_epoll_take() finds it while @fd is ready
+ * Returns 0 or -FI_E*, as sys_epoll_add().
+ */
+int sys_epoll_hold(int epoll, int fd, uint32_t events, void *what);
+
+/*
+ * sys_epoll_take - find descriptors that are ready, without waiting
+ * @what: out: of each, what it was held with, NULL for one that was added without
+ * @cnt:  room there, at most SYS_EPOLL_TAKE_MAX; those that stay ready take turns
+ * Returns their number, or -FI_E*.
+ */
+#define SYS_EPOLL_TAKE_MAX 32
+int sys_epoll_take(int epoll, void **what, int cnt);
+
 /* sys_epoll_remove - have it hold @fd no more; does nothing for one that it does not hold */
 void sys_epoll_remove(int epoll, int fd);
 
@@ -41,8 +58,8 @@ void sys_epoll_remove(int epoll, int fd);
  * sys_sleep - sleep until one of @fds is readable
  * @cnt: of them, at most 2; 0: sleep for all of @ns
  * @ns:  at most so long; UINT64_MAX: without a limit
- * A signal may end it before.
+ * Returns 0, or -EINTR if a signal handler has run and ended it before.
  */
-void sys_sleep(const int *fds, int cnt, uint64_t ns);
+int sys_sleep(const int *fds, int cnt, uint64_t ns);
 
 #endif

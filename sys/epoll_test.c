@@ -130,6 +130,39 @@ static void those_that_are_ready_take_turns(void **state)
 	assert_int_equal(sys_epoll_next(set, &first), -EBADF);
 }
 
+static void several_are_found_at_once_with_what_they_were_held_with(void **state)
+{
+	int set = sys_epoll_open(), a = sys_eventfd_open(), b = sys_eventfd_open(), plain;
+	void *what[SYS_EPOLL_TAKE_MAX];
+
+	plain = sys_eventfd_open();
+	assert_int_equal(sys_epoll_add(set, plain, EPOLLIN), 0);
+	assert_int_equal(sys_epoll_hold(set, a, EPOLLIN, &a), 0);
+	assert_int_equal(sys_epoll_hold(set, b, 0, &b), 0);
+	sys_eventfd_ring(a);
+	sys_eventfd_ring(b);
+	assert_int_equal(sys_epoll_take(set, what, SYS_EPOLL_TAKE_MAX), 1);
+	assert_ptr_equal(what[0], &a);
+	assert_int_equal(sys_epoll_hold(set, b, EPOLLIN, &b), 0);
+	assert_int_equal(sys_epoll_take(set, what, 1), 1);
+	assert_int_equal(sys_epoll_take(set, what + 1, 1), 1);
+	assert_true((what[0] == &a && what[1] == &b) || (what[0] == &b && what[1] == &a));
+	assert_int_equal(sys_epoll_hold(set, a, 0, &a), 0);
+	sys_eventfd_clear(b);
+	sys_eventfd_ring(plain);
+	assert_int_equal(sys_epoll_take(set, what, SYS_EPOLL_TAKE_MAX), 1);
+	assert_null(what[0]);
+	sys_fault_set(SYS_CALL_EPOLL, ENOSPC, 0, 1);
+	assert_int_equal(sys_epoll_hold(set, b, 0, &b), -ENOSPC);
+	sys_fault_clear();
+	sys_eventfd_close(a);
+	sys_eventfd_close(b);
+	sys_eventfd_close(plain);
+	close(set);
+	assert_int_equal(sys_epoll_hold(set, set, 0, NULL), -EBADF);
+	assert_int_equal(sys_epoll_take(set, what, 1), -EBADF);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +171,7 @@ int main(void)
 		cmocka_unit_test(sleep_ends_when_something_is_there_or_the_time_is_over),
 		cmocka_unit_test(opening_and_adding_may_fail),
 		cmocka_unit_test(those_that_are_ready_take_turns),
+		cmocka_unit_test(several_are_found_at_once_with_what_they_were_held_with),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Pipes that other processes ring. Called by providers on any thread. */
+/* Pipes that other processes ring. Called by providers on any thread, with locks that fork(2) takes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -55,8 +55,8 @@ int sys_fifo_create(struct sys_fifo_id *id)
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
 	fd = open_path(0, ends[0], O_RDWR | O_NONBLOCK);
-	close(ends[0]);
-	close(ends[1]);
+	sys_descriptor_close(ends[0]);
+	sys_descriptor_close(ends[1]);
 	if (fd == -FI_ENOENT ||
 	    fd == -FI_EACCES) { /* no /proc: no other process can open it either */
 		*id = (struct sys_fifo_id){ 0, 0 };
@@ -67,7 +67,7 @@ int sys_fifo_create(struct sys_fifo_id *id)
 	err = identify(fd, id);
 	if (!err)
 		return fd;
-	close(fd);
+	sys_descriptor_close(fd);
 	return err;
 }
 
@@ -85,7 +85,7 @@ int sys_fifo_open(pid_t pid, int fd, const struct sys_fifo_id *id)
 		err = -FI_ENOENT;
 	/* for reading too: writing to a pipe without a reader raises SIGPIPE */
 	opened = err ? err : open_path(0, path, O_RDWR | O_NONBLOCK);
-	close(path);
+	sys_descriptor_close(path);
 	return opened;
 }
 
@@ -93,7 +93,7 @@ void sys_fifo_ring(int fd)
 {
 	static const uint64_t one = 1; /* as long as an event descriptor wants it */
 
-	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	while (sys_descriptor_write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }
 
@@ -103,11 +103,11 @@ void sys_fifo_clear(int fd)
 	ssize_t n;
 
 	do
-		n = read(fd, bytes, sizeof(bytes));
+		n = sys_descriptor_read(fd, bytes, sizeof(bytes));
 	while (n == sizeof(bytes) || (n < 0 && errno == EINTR));
 }
 
 void sys_fifo_close(int fd)
 {
-	close(fd);
+	sys_descriptor_close(fd);
 }

@@ -5,8 +5,7 @@
 #ifndef WEFT_SYS_HASH_H
 #define WEFT_SYS_HASH_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "fnv.h"
 
 /*
  * sys_hash - returns a hash of @len bytes, all bits of which depend on each of them
@@ -15,11 +14,8 @@
  */
 static inline uint64_t sys_hash(const void *bytes, size_t len)
 {
-	const unsigned char *byte = bytes;
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = fnv_add(FNV_START, bytes, len);
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ byte[i]) * UINT64_C(0x100000001b3);
 	h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
 	return h ^ h >> 32;
 }

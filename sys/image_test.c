@@ -21,6 +21,8 @@
 #include "image.h"
 #include <cmocka.h>
 
+#define DEADLINE_S 20
+
 static pid_t child;
 static int told[2];
 static int go[2]; /* closing its end for writing sends the child on */
@@ -42,7 +44,7 @@ static bool comes_to(int fd, int wanted)
 	struct timespec now, end;
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += 10;
+	end.tv_sec += DEADLINE_S;
 	do {
 		if (sys_image_gone(fd) == wanted)
 			return true;
@@ -58,7 +60,7 @@ static int held_once_begun(pid_t pid, int *tries)
 	int fd;
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += 10;
+	end.tv_sec += DEADLINE_S;
 	do {
 		fd = sys_image_open(pid);
 		(*tries)++;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sockets between processes of one host. Called by providers on any thread. */
+/*
+ * Sockets between processes of one host. Called by providers on any thread, with a lock that fork(2) takes: a thread is
+ * not cancelled here.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "cancel.h"
 #include "descriptor.h"
 #include "fault.h"
 #include "local_socket.h"
@@ -45,7 +49,7 @@ static int fail(int fd)
 {
 	int err = errno;
 
-	close(fd);
+	sys_descriptor_close(fd);
 	return -err;
 }
 
@@ -132,13 +136,15 @@ void sys_local_remove(uint64_t number, const char *folder)
 
 static int connect_to(const struct sockaddr_un *address, socklen_t len)
 {
-	int sock = open_socket();
+	int sock = open_socket(), state = sys_uncancelled();
+	bool failed;
 
-	if (sock < 0)
-		return -errno;
-	if (faulty(SYS_CALL_CONNECT) || connect(sock, (const struct sockaddr *)address, len))
-		return fail(sock);
-	return sock;
+	failed = sock < 0 || faulty(SYS_CALL_CONNECT) ||
+		 connect(sock, (const struct sockaddr *)address, len);
+	sys_uncancelled_end(state);
+	if (!failed)
+		return sock;
+	return sock < 0 ? -errno : fail(sock);
 }
 
 int sys_local_connect(uint64_t number, const char *folder)
@@ -203,45 +209,52 @@ static void tidy_file(int dir, const char *folder, const char *name)
 	if (sock == -FI_ECONNREFUSED)
 		unlinkat(dir, name, 0);
 	else if (sock >= 0)
-		close(sock);
+		sys_descriptor_close(sock);
 }
 
 void sys_local_remove_stale(const char *folder)
 {
+	int state = sys_uncancelled();
 	DIR *dir = opendir(folder);
 	struct dirent *entry;
 
-	if (!dir)
-		return;
-	if (is_ours_alone(dirfd(dir)))
+	if (dir && is_ours_alone(dirfd(dir)))
 		while ((entry = readdir(dir)))
 			tidy_file(dirfd(dir), folder, entry->d_name);
-	closedir(dir);
+	if (dir)
+		closedir(dir);
+	sys_uncancelled_end(state);
 }
 
 int sys_local_accept(int listener)
 {
+	int state = sys_uncancelled();
 	int sock = faulty(SYS_CALL_ACCEPT)
 			   ? -1
 			   : sys_descriptor_keep(accept4(listener, NULL, NULL,
 							 SOCK_CLOEXEC | SOCK_NONBLOCK));
 
+	sys_uncancelled_end(state);
 	return sock < 0 ? -errno : sock;
 }
 
 /* Returns true if every user has a number in our user namespace, so that NOBODY means that user alone. */
 static bool all_have_numbers(void)
 {
-	FILE *map = fopen("/proc/self/uid_map", "re");
+	int fd = sys_descriptor_open("/proc/self/uid_map", O_RDONLY);
 	unsigned long from = 1, to = 1, cnt = 0;
-	bool all;
+	char text[128];
+	ssize_t n;
 
-	if (!map)
+	if (fd < 0)
 		return false;
-	all = fscanf(map, "%lu %lu %lu", &from, &to, &cnt) == 3 && !from && !to &&
-	      cnt >= UINT32_MAX;
-	fclose(map);
-	return all;
+	n = sys_descriptor_read(fd, text, sizeof(text) - 1);
+	sys_descriptor_close(fd);
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	return sscanf(text, "%lu %lu %lu", &from, &to, &cnt) == 3 && !from && !to &&
+	       cnt >= UINT32_MAX;
 }
 
 int sys_local_same_user(int sock, pid_t *pid)
@@ -270,6 +283,7 @@ int sys_local_send(int sock, const void *msg, size_t len, const int *fds, unsign
 	union control control = { .room = { 0 } };
 	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
+	int state;
 
 	if (fd_cnt > SYS_LOCAL_FDS)
 		return -FI_EINVAL;
@@ -281,10 +295,12 @@ int sys_local_send(int sock, const void *msg, size_t len, const int *fds, unsign
 		control.align.cmsg_len = CMSG_LEN(fd_cnt * sizeof(int));
 		memcpy(CMSG_DATA(&control.align), fds, fd_cnt * sizeof(int));
 	}
+	state = sys_uncancelled();
 	do
 		n = faulty(SYS_CALL_SENDMSG) ? -1
 					     : sendmsg(sock, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
+	sys_uncancelled_end(state);
 	if (n < 0)
 		return -errno;
 	return (size_t)n == len ? 0 : -FI_EIO;
@@ -307,7 +323,7 @@ static void fds_take(struct msghdr *hdr, struct sys_local_received *received)
 			else if (received->cnt < SYS_LOCAL_FDS)
 				received->fds[received->cnt++] = fd;
 			else
-				close(fd);
+				sys_descriptor_close(fd);
 		}
 	}
 	if (hdr->msg_flags & MSG_CTRUNC)
@@ -322,6 +338,7 @@ ssize_t sys_local_recv(int sock, void *msg, size_t len, struct sys_local_receive
 			      .msg_iovlen = 1,
 			      .msg_control = control.room,
 			      .msg_controllen = sizeof(control.room) };
+	int state = sys_uncancelled();
 	ssize_t n;
 
 	received->cnt = 0;
@@ -331,6 +348,7 @@ ssize_t sys_local_recv(int sock, void *msg, size_t len, struct sys_local_receive
 			    ? -1
 			    : recvmsg(sock, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	while (n < 0 && errno == EINTR);
+	sys_uncancelled_end(state);
 	if (n < 0)
 		return -errno;
 	fds_take(&hdr, received);

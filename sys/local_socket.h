@@ -73,8 +73,9 @@ struct sys_local_received {
 /*
  * sys_local_recv - receive the next message
  * @received: out, also when it has another length
- * Returns its length, which is more than @len when it was longer; 0 when the other end is closed;
- * -FI_EAGAIN; or another -FI_E*. With an error there are no descriptors.
+ * Returns its length, which is more than @len when it was longer; 0 when the other end is closed, or has sent
+ * an empty message, with which descriptors may come; -FI_EAGAIN; or another -FI_E*. With an error there are no
+ * descriptors.
  */
 ssize_t sys_local_recv(int sock, void *msg, size_t len, struct sys_local_received *received);
 

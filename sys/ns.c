@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "fault.h"
 #include "hash.h"
 #include "ns.h"
@@ -35,14 +35,14 @@ int sys_ns_host(uint64_t *hash)
 
 	if (err)
 		return -err;
-	fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+	fd = sys_descriptor_open(BOOT_ID, O_RDONLY);
 	if (fd < 0)
 		return -errno;
 	do {
-		n = read(fd, id, sizeof(id));
+		n = sys_descriptor_read(fd, id, sizeof(id));
 	} while (n < 0 && errno == EINTR);
 	err = n < 0 ? errno : 0;
-	close(fd);
+	sys_descriptor_close(fd);
 	if (err)
 		return -err;
 	if (n != BOOT_ID_LEN)

@@ -14,6 +14,7 @@
 #include <rdma/fi_errno.h>
 #include "fault.h"
 #include "process_vm.h"
+#include "seeded.h"
 #include <cmocka.h>
 
 enum { LEN = 20000, PIECES = 100 };
@@ -23,8 +24,7 @@ static uint64_t seed = 0x5eed0004;
 
 static uint32_t below(uint32_t n)
 {
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(seed >> 33) % n;
+	return (uint32_t)seeded_below(&seed, n);
 }
 
 static int prepare(void **state)

@@ -26,7 +26,7 @@
 struct sys_shared {
 	void *map;
 	size_t len;
-	int fd;	  /* a file description of our own: the lock is the description's */
+	int fd;	  /* a file description that nobody else has: the lock is the description's */
 	int sock; /* listening: we keep the name; else -1 */
 	char name[SYS_SHARED_NAME_MAX];
 };
@@ -81,6 +81,30 @@ static struct sys_shared *handle_new(const char *name)
 	return shared;
 }
 
+/*
+ * Maps the memory, and has another file description for the lock: it would last as long as the mapping, which the child
+ * of a fork has too. Where /proc does not lead to the memory it does. Returns 0 or -FI_E*.
+ */
+static int memory_map(struct sys_shared *shared, bool writable)
+{
+	int err = sys_memfd_map(shared->fd, shared->len, writable ? SYS_MEMFD_WRITE : 0,
+				&shared->map);
+	char path[64];
+	int again;
+
+	if (err || !writable)
+		return err;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", shared->fd);
+	again = faulty(SYS_CALL_OPEN_FD)
+			? -1
+			: sys_descriptor_keep(sys_descriptor_open(path, O_RDWR));
+	if (again < 0)
+		return 0;
+	sys_descriptor_close(shared->fd);
+	shared->fd = again;
+	return 0;
+}
+
 int sys_shared_create(const char *name, size_t len, struct sys_shared **out)
 {
 	struct sys_shared *shared;
@@ -94,7 +118,7 @@ int sys_shared_create(const char *name, size_t len, struct sys_shared **out)
 	ret = shared->fd = sys_memfd_create(name, len, 0600);
 	shared->len = len;
 	if (ret >= 0)
-		ret = sys_memfd_map(shared->fd, len, SYS_MEMFD_WRITE, &shared->map);
+		ret = memory_map(shared, true);
 	if (ret) {
 		sys_shared_close(shared);
 		return ret;
@@ -211,8 +235,7 @@ int sys_shared_attach(const char *name, bool writable, struct sys_shared **out)
 	if (ret >= 0)
 		ret = sys_memfd_size(shared->fd, &shared->len);
 	if (!ret)
-		ret = sys_memfd_map(shared->fd, shared->len, writable ? SYS_MEMFD_WRITE : 0,
-				    &shared->map);
+		ret = memory_map(shared, writable);
 	if (ret) {
 		sys_shared_close(shared);
 		return ret;
@@ -241,6 +264,8 @@ int sys_shared_lock(struct sys_shared *shared)
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int err;
 
+	if (shared->fd < 0)
+		return -FI_EOPBADSTATE;
 	forget_attached(shared->sock);
 	do {
 		err = sys_fault(SYS_CALL_FCNTL_LOCK);
@@ -255,6 +280,15 @@ void sys_shared_unlock(struct sys_shared *shared)
 	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
 	fcntl(shared->fd, F_OFD_SETLK, &lock);
+}
+
+void sys_shared_forked(struct sys_shared *shared)
+{
+	if (shared->sock >= 0)
+		sys_descriptor_close(shared->sock);
+	if (shared->fd >= 0)
+		sys_descriptor_close(shared->fd);
+	shared->sock = shared->fd = -1;
 }
 
 void sys_shared_close(struct sys_shared *shared)

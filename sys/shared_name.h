@@ -49,11 +49,18 @@ void *sys_shared_map(const struct sys_shared *shared, size_t *len);
 
 /*
  * sys_shared_lock - exclude other writers, through any other handle, of this process too
- * Waits. The lock of a process that ends is released. Returns 0 or -FI_E*.
+ * Waits. The lock of a process that ends is released. Returns 0; -FI_EOPBADSTATE after sys_shared_forked(); or
+ * another -FI_E*.
  */
 int sys_shared_lock(struct sys_shared *shared);
 /* sys_shared_unlock - release that lock */
 void sys_shared_unlock(struct sys_shared *shared);
+
+/*
+ * sys_shared_forked - in the child of a fork: name and lock are the parent's alone, and end with it
+ * The memory stays mapped, and can't be locked here. No other thread uses the handle meanwhile.
+ */
+void sys_shared_forked(struct sys_shared *shared);
 
 /* sys_shared_close - takes a handle, or NULL: unmaps the memory, and frees the name if we keep it */
 void sys_shared_close(struct sys_shared *shared);

@@ -99,7 +99,9 @@ static void impossible_names_are_refused(void **state)
 		assert_int_equal(sys_shared_create(wrong[i], LEN, &shared), -FI_EINVAL);
 		assert_int_equal(sys_shared_attach(wrong[i], false, &shared), -FI_EINVAL);
 	}
+	/* of this run alone, too */
 	memset(longest, 'x', sizeof(longest));
+	memcpy(longest, name, strlen(name));
 	longest[SYS_SHARED_NAME_MAX] = '\0';
 	assert_int_equal(sys_shared_create(longest, LEN, &shared), -FI_EINVAL);
 	longest[SYS_SHARED_NAME_MAX - 1] = '\0';
@@ -172,6 +174,62 @@ static void killed_keeper_leaves_nothing(void **state)
 	sys_shared_close(shared);
 	close(ready[0]);
 	close(ready[1]);
+}
+
+/* What a keeper's child has after the fork, until nobody has @hold any more. */
+static int be_copied(struct sys_shared *shared, int said, const int hold[2])
+{
+	char c;
+
+	alarm(120);
+	close(hold[1]);
+	sys_shared_forked(shared);
+	if (sys_shared_lock(shared) != -FI_EOPBADSTATE || first_of(shared) != 'k' ||
+	    write(said, "c", 1) != 1)
+		return 1;
+	return read(hold[0], &c, 1) != 0;
+}
+
+static int keep_with_a_child(int said, const int hold[2])
+{
+	struct sys_shared *shared = published('k');
+
+	if (sys_shared_lock(shared))
+		return 1;
+	if (!fork())
+		_exit(be_copied(shared, said, hold));
+	for (;;)
+		pause();
+}
+
+static void child_of_a_killed_keeper_keeps_nothing(void **state)
+{
+	struct sys_shared *shared;
+	int said[2], hold[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(said), 0);
+	assert_int_equal(pipe(hold), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(keep_with_a_child(said[1], hold));
+	assert_int_equal(read(said[0], &c, 1), 1);
+	assert_int_equal(sys_shared_attach(name, true, &shared), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	alarm(20);
+	assert_int_equal(sys_shared_lock(shared), 0);
+	alarm(0);
+	sys_shared_close(shared);
+	assert_int_equal(sys_shared_attach(name, false, &shared), -FI_ENOENT);
+	shared = published('n');
+	sys_shared_close(shared);
+	for (int i = 0; i < 2; i++) {
+		close(said[i]);
+		close(hold[i]);
+	}
 }
 
 #define ROUNDS 500
@@ -290,6 +348,7 @@ int main(void)
 		cmocka_unit_test_setup(impossible_names_are_refused, clear),
 		cmocka_unit_test_setup(processes_share, clear),
 		cmocka_unit_test_setup(killed_keeper_leaves_nothing, clear),
+		cmocka_unit_test_setup(child_of_a_killed_keeper_keeps_nothing, clear),
 		cmocka_unit_test_setup(lock_excludes_other_handles, clear),
 		cmocka_unit_test_setup(another_user_is_kept_out, clear),
 		cmocka_unit_test_setup(refusals_of_the_kernel_are_told, clear),

@@ -55,6 +55,8 @@ static int stop(void **state)
 /* In the child. */
 static int put(struct sys_snapshot *s)
 {
+	int data[2];
+
 	if (sys_snapshot_put(s) || sys_snapshot_put(s))
 		return 1;
 	if (addr[0] != 1 || addr[2 * page - 1] != 1)
@@ -64,7 +66,7 @@ static int put(struct sys_snapshot *s)
 		return 3;
 	addr[0] = 5;
 	/* that which could not be accessed still can't */
-	if (write(1, addr + (PAGES - 1) * page, 1) != -1)
+	if (pipe(data) || write(data[1], addr + (PAGES - 1) * page, 1) != -1)
 		return 4;
 	if (mprotect(addr + (PAGES - 1) * page, page, PROT_READ))
 		return 5;

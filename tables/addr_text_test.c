@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <rdma/fi_errno.h>
 #include "addr_text.h"
+#include "seeded.h"
 #include <cmocka.h>
 
 #define ROUNDS 20000
@@ -12,8 +13,7 @@ static uint64_t seed;
 
 static uint32_t rnd(void)
 {
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(seed >> 33);
+	return (uint32_t)(seeded_random(&seed) >> 33);
 }
 
 static void rnd_bytes(void *bytes, size_t len)

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include "av.h"
+#include "seeded.h"
 #include <cmocka.h>
 
 /* Memory runs out when a test says so: the linker leads platform_alloc() here. */
@@ -198,9 +199,8 @@ static void random_use_agrees_with_a_plain_array(void **state)
 	for (int i = 0; i < 100000; i++) {
 		uint32_t n, lowest = 0;
 
-		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		n = (uint32_t)(seed >> 33) % NUMBERS;
-		if (seed >> 63) {
+		n = (uint32_t)seeded_below(&seed, NUMBERS);
+		if (seeded_below(&seed, 2)) {
 			while (taken[lowest])
 				lowest++;
 			if (!refs[n]) {

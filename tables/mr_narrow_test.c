@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include "mr.h"
+#include "seeded.h"
 #include <cmocka.h>
 
 #define ROUNDS	  40000u
@@ -42,8 +43,7 @@ static void slab_free(void *arg, uint32_t slab, void *memory)
 
 static uint32_t below(uint64_t *seed, uint32_t n)
 {
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*seed >> 33) % n;
+	return (uint32_t)seeded_below(seed, n);
 }
 
 /* Each region has its key as its address. */

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include "mr.h"
+#include "seeded.h"
 #include <cmocka.h>
 
 #define RMA (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -40,12 +41,6 @@ static void slab_free(void *arg, uint32_t slab, void *memory)
 }
 
 static const struct mr_memory memory = { .alloc = slab_alloc, .free = slab_free };
-
-static uint64_t random_of(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
-	return *seed >> 32 ^ *seed << 32;
-}
 
 static int add(struct mr_table *t, uint64_t base, uint64_t len, uint64_t name, uint64_t key,
 	       uint32_t *index)
@@ -292,7 +287,7 @@ static void any_key_may_be_asked(void **state)
 		for (size_t k = 0; k < 8; k++)
 			assert_int_equal(where(&t[i], odd[k], 0, 0, &at), -FI_EKEYREJECTED);
 		for (size_t k = 0; k < 10000; k++)
-			where(&t[i], random_of(&seed), 0, 0, &at);
+			where(&t[i], seeded_random(&seed), 0, 0, &at);
 		mr_fini(&t[i]);
 	}
 }
@@ -412,12 +407,12 @@ static void random_operations(enum mr_keys keys, uint64_t seed)
 	memset(models, 0, sizeof(models));
 	mr_init(&t, keys, &memory);
 	for (int i = 0; i < 500000; i++) {
-		uint64_t what = random_of(&seed);
+		uint64_t what = seeded_random(&seed);
 		struct model *m = &models[what % MODELS];
 		uint64_t key = keys == MR_KEYS_GIVEN ? what % MODELS * 64 : m->key;
 
 		if (!m->used) {
-			*m = (struct model){ .base = random_of(&seed) >> 1,
+			*m = (struct model){ .base = seeded_random(&seed) >> 1,
 					     .len = 1 + (what >> 40),
 					     .used = true,
 					     .live = true };
@@ -532,7 +527,7 @@ static void *read_on(void *arg)
 	uint64_t seed = 0x5eed0006;
 
 	while (!atomic_load(&race.stop)) {
-		uint64_t n = random_of(&seed) % KEYS;
+		uint64_t n = seeded_random(&seed) % KEYS;
 		uint64_t done = atomic_load(&race.done[n]), key = atomic_load(&race.key[n]);
 		struct mr_view view;
 		int ret;
@@ -569,7 +564,7 @@ static void race_add(struct mr_table *t, uint64_t n, uint64_t version, uint32_t 
 
 static void race_run(enum mr_keys keys)
 {
-	uint64_t version[KEYS], seed = 0x5eed0007, end = platform_now_ns() + 20000000000u;
+	uint64_t version[KEYS], seed = 0x5eed0007, end = platform_now_ns() + 120000000000u;
 	uint32_t index[KEYS];
 	struct mr_table t;
 	pthread_t thread;
@@ -586,7 +581,7 @@ static void race_run(enum mr_keys keys)
 	assert_int_equal(pthread_create(&thread, NULL, read_on, NULL), 0);
 	/* Odd versions: closed. The table grows meanwhile. */
 	for (uint64_t i = 0; i < 300000 || atomic_load(&race.found) < 5000; i++) {
-		uint64_t n = random_of(&seed) % KEYS | 1;
+		uint64_t n = seeded_random(&seed) % KEYS | 1;
 
 		assert_true(platform_now_ns() < end);
 		version[n]++;
@@ -705,22 +700,22 @@ static void spoil(struct mr_line *lines, uint32_t cnt, enum mr_keys keys, uint64
 	struct mr_header *header = (struct mr_header *)lines;
 
 	for (uint32_t i = 0; i < cnt; i++) {
-		uint64_t r = random_of(seed);
+		uint64_t r = seeded_random(seed);
 
 		memset(&lines[i], r & 1 ? 0xff : (int)(r >> 8), sizeof(lines[i]));
 		lines[i].seq = r >> 16 & 7 ? 2 : r;
 		lines[i].key = r % 8;
 		lines[i].flags = (uint32_t)(r >> 20);
 		lines[i].next = r >> 32 & 3 ? (uint32_t)(r >> 34) % cnt
-					    : (uint32_t)random_of(seed);
+					    : (uint32_t)seeded_random(seed);
 		lines[i].bucket = r >> 33 & 3 ? (uint32_t)(r >> 40) % cnt
-					      : (uint32_t)random_of(seed);
+					      : (uint32_t)seeded_random(seed);
 	}
-	header->seq = random_of(seed) % 4;
+	header->seq = seeded_random(seed) % 4;
 	header->magic = MR_MAGIC;
 	header->version = MR_VERSION;
 	header->keys = keys;
-	header->cap = caps[random_of(seed) % 10];
+	header->cap = caps[seeded_random(seed) % 10];
 }
 
 static void hostile_bytes_do_no_harm(void **state)
@@ -749,8 +744,9 @@ static void hostile_bytes_do_no_harm(void **state)
 			mr_reader_attach(&reader, slabs[1]);
 		for (int i = 0; i < 300; i++) {
 			uint64_t key = i < 8 ? (uint64_t)i
-					     : random_of(&seed) >> (random_of(&seed) % 64);
-			uint64_t len = random_of(&seed) >> (random_of(&seed) % 64);
+					     : seeded_random(&seed) >>
+						       (seeded_random(&seed) % 64);
+			uint64_t len = seeded_random(&seed) >> (seeded_random(&seed) % 64);
 			struct mr_view view;
 
 			if (mr_reader_find(&reader, key, &view))
@@ -758,7 +754,8 @@ static void hostile_bytes_do_no_harm(void **state)
 			found++;
 			assert_true(view.key == key && view.index < LINES);
 			mr_reader_check(&reader, &view);
-			if (!mr_view_range(&view, view.iova + random_of(&seed) % 3, len, 0, &at))
+			if (!mr_view_range(&view, view.iova + seeded_random(&seed) % 3, len, 0,
+					   &at))
 				assert_true(at >= view.base && (!len || at + (len - 1) >= at));
 		}
 	}

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <rdma/fi_errno.h>
 #include "pool.h"
+#include "seeded.h"
 #include <cmocka.h>
 
 /* Memory runs out when a test says so: the linker leads platform_alloc() here. */
@@ -27,10 +28,7 @@ static uint64_t seed = 0x5eed0001;
 
 static uint64_t next_random(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return seeded_random(&seed);
 }
 
 static void pool_allocates_nothing_before_the_first_object(void **state)

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 WEFT = sys.argv[1]
 DEADLINE_S = 60
@@ -32,17 +33,19 @@ def check(name, good, *said):
             print('     | ' + str(text).strip().replace('\n', '\n     | '))
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(('', 0))
-        return str(s.getsockname()[1])
+def held_port():
+    """A port, and what holds it: nobody is given it, and a server that sets SO_REUSEADDR has it too."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(('', 0))
+    return str(held.getsockname()[1]), held
 
 
 class Receiver:
     """weft copy --listen, ready to be connected to"""
 
     def __init__(self, folder, *options, limit=None):
-        self.port = free_port()
+        self.port, self.held = held_port()
         command = [WEFT, 'copy', '--listen', str(folder), '-P', self.port, *options]
         if limit:  # in blocks of 512 bytes
             command = ['sh', '-c', f'ulimit -f {limit}; exec "$@"', 'sh', *command]
@@ -52,6 +55,7 @@ class Receiver:
     def end(self):
         """its status, and all it has said"""
         out, err = self.process.communicate(timeout=DEADLINE_S)
+        self.held.close()
         self.out = out
         return self.process.returncode, self.first + out + err
 
@@ -317,6 +321,18 @@ def command_lines(tmp, sources):
         check(f'the command line {arguments} is refused', done.returncode == 2 and text in done.stderr, done.stderr)
 
 
+def many_names():
+    def refused(*files):
+        return subprocess.run([WEFT, 'copy', *files, 'no-such-host.invalid'], capture_output=True, text=True,
+                              timeout=DEADLINE_S, check=False).stderr
+
+    said = refused('b/x', 'y', 'a/x', 'z')
+    check('files of one name are refused', "'b/x' and 'a/x' would arrive as one file" in said, said)
+    began = time.monotonic()
+    said = refused(*(f'f{i:05x}' for i in range(100000)))
+    check('a hundred thousand names are compared soon', 'no-such-host' in said and time.monotonic() - began < 20, said)
+
+
 with tempfile.TemporaryDirectory() as made:
     root = pathlib.Path(made)
     all_sources = make_sources(root)
@@ -326,4 +342,5 @@ with tempfile.TemporaryDirectory() as made:
     strangers(root)
     sides_that_end(root, all_sources)
     command_lines(root, all_sources)
+    many_names()
 sys.exit(1 if failed else 0)

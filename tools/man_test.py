@@ -83,7 +83,8 @@ def pages_are_clean(pages):
 
 
 def main(weft, pages, *programs):
-    for command in ('info', 'pingpong', 'bench', 'scale', 'run', 'mem', 'copy', 'lend', 'devices'):
+    for command in ('info', 'pingpong', 'bench', 'scale', 'run', 'mem', 'copy', 'lend', 'devices',
+                    'tcp'):
         options_agree(pages, f'weft-{command}', weft, command)
     for program in programs:
         options_agree(pages, pathlib.Path(program).name, program)

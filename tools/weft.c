@@ -5,14 +5,14 @@
 #define _GNU_SOURCE
 #include "weft.h"
 #include "libfabric.h"
+#include "standard.h"
 
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct {
 	const char *name;
@@ -26,6 +26,7 @@ static const struct {
 	{ "scale", weft_scale, "what many endpoints and many peers cost" },
 	{ "run", weft_run, "run a program, or mpirun, on this library" },
 	{ "mem", weft_mem, "the registered memory of running programs" },
+	{ "tcp", weft_tcp, "the connections over tcp of running programs" },
 	{ "copy", weft_copy, "copy files into the memory of a peer, over any provider" },
 	{ "lend", weft_lend, "lend NVMe controllers to other processes" },
 	{ "devices", weft_devices, "show, borrow and return what others lend" },
@@ -55,19 +56,6 @@ static int print_version(void)
 	return EXIT_SUCCESS;
 }
 
-/* Where a standard descriptor is closed the next file would have its number, and what is printed would be written there. */
-static void standard_open(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd < 0)
-		exit(EXIT_FAILURE);
-	close(fd);
-}
-
 static int run_command(size_t idx, int argc, char **argv)
 {
 	char name[32];
@@ -85,6 +73,8 @@ int main(int argc, char **argv)
 	size_t i;
 
 	standard_open();
+	/* Where the parent ignores it, nothing would tell how processes that are started here have ended. */
+	signal(SIGCHLD, SIG_DFL);
 	if (argc < 2) {
 		usage(stderr);
 		return WEFT_EXIT_USAGE;

@@ -43,7 +43,7 @@ expect 'weft alone shows its usage' 2 '^Usage: weft COMMAND' "$weft"
 expect 'weft --help lists the commands' 0 '^  bench ' "$weft" --help
 expect 'an unknown command is named' 2 "no command 'frob'" "$weft" frob
 expect 'weft --version names the library' 0 'libfabric' "$weft" --version
-for command in info pingpong bench scale run mem copy; do
+for command in info pingpong bench scale run mem tcp copy; do
 	expect "weft $command --help" 0 "^Usage: weft $command" "$weft" $command --help
 	expect "weft $command knows its options" 2 "weft $command --help" \
 		"$weft" $command --frob
@@ -110,7 +110,7 @@ expect 'a picture of no file is told before the command runs' 1 'nowhere' \
 expect 'and so is a file of figures' 1 'nowhere' \
 	"$weft" mem --watch=1 --json=/nowhere/x -- touch "$dir/touched"
 [ ! -e "$dir/touched" ] || { echo 'FAIL the command has run'; failed=1; }
-bench_mem="$weft bench -p shm --mem -S 64k -t lat -r 40 -i 200"
+bench_mem="$weft bench -p shm --mem -S 64k -t lat -r 4 -i 50"
 expect 'memory is drawn while a command runs' 0 '' "$weft" mem --plot="$dir/mem.svg" -- $bench_mem
 expect 'the picture of memory is XML' 0 '' python3 -c '
 import sys, xml.etree.ElementTree
@@ -123,18 +123,37 @@ for form in '' --json; do
 		failed=1
 	fi
 done
-expect 'each sample is an object of the file' 0 '' sh -c "$weft mem --json=$dir/m --watch=0.02 -- $bench_mem && python3 -c '
-import json, sys
-lines = [json.loads(line) for line in open(sys.argv[1])]
-last = [line[\"processes\"][0] for line in lines]
-assert max(p[\"arena\"][\"live_bytes\"] for p in last if p[\"arena\"]) >= 64 << 10, last' $dir/m"
+# until_seen FILE PATTERN COMMAND...: runs it again and again, until a line of the file matches, or a minute is over.
+cat >"$dir/until_seen" <<'END'
+file=$1 pattern=$2 end=$(($(date +%s) + 60))
+shift 2
+until grep -q -- "$pattern" "$file" 2>/dev/null; do
+	[ "$(date +%s)" -lt $end ] && "$@" >/dev/null || exit 1
+done
+END
+until_seen="sh $dir/until_seen"
+whole='python3 -c "import json, sys; [json.loads(line) for line in open(sys.argv[1])]"'
+expect 'each sample is an object of the file' 0 '' sh -c "$weft mem --json=$dir/m --watch=0.02 -- \
+	$until_seen $dir/m 'live_bytes\": \(6[6-9]\|[7-9].\|[0-9]\{3,\}\)[0-9]\{3\}' $bench_mem && $whole $dir/m"
 
+bench_tcp="$weft bench -p tcp -S 1M -t lat -r 10 -i 100"
+expect 'the connections of a command are told' 0 '' sh -c "$weft tcp --json=$dir/tcp --watch=0.02 -- \
+	$until_seen $dir/tcp 'connections\": [1-9].*sent_bytes\": [0-9]\{6\}' $bench_tcp && $whole $dir/tcp"
+expect 'connections are drawn up in lines' 0 '^program$' sh -c "$weft tcp --watch=0.02 -- \
+	$until_seen $dir/lines '^ *[0-9.]* 2 processes  *2 .* [0-9]\{6,\}  *[0-9]\{6,\}$' $bench_tcp 2>$dir/lines && echo program"
+expect 'a watch ends with what it looks at' 1 'has shown connections' "$weft" tcp --watch no-such-name
+expect 'a process without connections is told' 1 'it shows no connections over tcp' "$weft" tcp $$
+expect 'what tcp does not know is told' 2 'tcp --help' "$weft" tcp --frob
 expect 'the settings of memory are told' 0 '^# FI_MEM_DECAY: ' "$weft" info -g mem
 expect 'and where it is switched on' 0 'FI_MEM_LIMIT' "$weft" run --help
 expect 'settings that are not there are nothing found' 1 "no setting has 'frob'" \
 	"$weft" info -g frob
 expect 'bench names the provider that is missing' 1 'no provider frob offers' \
 	"$weft" bench -p frob
+expect 'and how to hear why' 1 "'weft info --why -p \"shm\" -d \"frob\" -t FI_EP_RDM -c \"FI_MSG\"' gives" \
+	"$weft" pingpong --fork -p shm -d frob
+expect 'what it says to call says why' 1 "the hints ask for the domain frob" \
+	"$weft" info --why -p shm -d frob -t FI_EP_RDM -c FI_MSG
 
 # A run of a second: its JSON, its picture, and its line of progress.
 bench="$weft bench -p shm -S 8,4k -t lat,bw -r 2 -i 4"
@@ -211,7 +230,7 @@ for provider in link shm tcp; do
 done
 if "$weft" info -p tcp >/dev/null 2>&1; then
 	expect 'bench connects endpoints' 0 '^one-way latency, us' \
-		"$weft" bench -p tcp -e msg -m msg -t lat,bw,write,atomic -S 8,64k -r 2 -i 4 -c
+		"$weft" bench -p tcp -e msg -m msg -t lat,bw,write,atomic -S 8,64k -r 2 -i 4 -c --progress=manual
 	expect 'bench connects endpoints of tagged messages' 0 '^one-way latency, us' \
 		"$weft" bench -p tcp -e msg -t lat,first -S 8 -r 2 -i 4
 fi
@@ -281,6 +300,10 @@ for report in '' --report; do
 done
 expect 'run --report says which signal killed' 137 'killed by signal 9' \
 	$run --report sh -c 'kill -9 $$'
+expect 'run --report ends where its parent ignores the ends of children' 3 '' \
+	timeout -s KILL 60 python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execvp(sys.argv[1], sys.argv[1:])' $run --report sh -c 'exit 3'
 expect 'run --report passes stderr on' 0 '^to stderr$' $run --report sh -c 'echo to stderr >&2'
 
 line='weft-routes: host=h pid=1 wire=shm peers=1 tx_msgs=2 tx_bytes=30 rx_msgs=4 rx_bytes=50'

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "channel.h"
+#include "posted.h"
 
 #include <err.h>
 #include <errno.h>
@@ -27,19 +28,8 @@ static struct {
 	char bytes[ROOM];
 	size_t at;
 	size_t end;
-	/* receive n at n % CHANNEL_RX_LOG */
-	struct channel_buf *posted[CHANNEL_RX_LOG];
-	size_t len[CHANNEL_RX_LOG];
-	uint64_t cnt;
+	struct posted posted;
 } pipes = { .in = -1, .out = -1 };
-
-static int complain(const char *what)
-{
-	int err = errno;
-
-	warn("%s", what);
-	return -err;
-}
 
 /* Each side makes the pipe that it reads; the other one opens it by its name in /proc. */
 static int meet(struct channel *ch)
@@ -49,14 +39,14 @@ static int meet(struct channel *ch)
 	int ends[2], rc;
 
 	if (pipe2(ends, O_CLOEXEC))
-		return complain("pipe2");
+		return fabric_complain("pipe2", -errno);
 	pipes.in = ends[0];
 	snprintf(mine, sizeof(mine), "/proc/%d/fd/%d", (int)getpid(), ends[1]);
 	rc = oob_exchange(&ch->side->oob, mine, strlen(mine), theirs, &len);
 	if (!rc) {
 		theirs[len] = '\0';
 		pipes.out = open(theirs, O_WRONLY | O_CLOEXEC);
-		rc = pipes.out < 0 ? complain(theirs) : 0;
+		rc = pipes.out < 0 ? fabric_complain(theirs, -errno) : 0;
 	}
 	if (oob_barrier(&ch->side->oob, rc) && !rc)
 		rc = -FI_ECONNABORTED;
@@ -118,7 +108,7 @@ static int write_all(const void *bytes, size_t len)
 	for (; len; at += done, len -= (size_t)done) {
 		done = write(pipes.out, at, len);
 		if (done < 0)
-			return complain("write into the pipe");
+			return fabric_complain("write into the pipe", -errno);
 	}
 	return 0;
 }
@@ -131,7 +121,7 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 	size_t sent;
 
 	if (done < (ssize_t)sizeof(len))
-		return complain("writev into the pipe");
+		return fabric_complain("writev into the pipe", -errno);
 	sent = (size_t)done - sizeof(len);
 	buf->op.is_recv = false;
 	ch->tx_done++;
@@ -140,12 +130,7 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 
 int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
 {
-	if (pipes.cnt - ch->rx_done == CHANNEL_RX_LOG)
-		return -FI_EAGAIN;
-	buf->op.is_recv = buf->op.busy = true;
-	pipes.posted[pipes.cnt % CHANNEL_RX_LOG] = buf;
-	pipes.len[pipes.cnt++ % CHANNEL_RX_LOG] = len;
-	return 0;
+	return posted_add(&pipes.posted, ch, buf, len);
 }
 
 /* So many bytes, from what was read ahead or from the pipe. */
@@ -159,7 +144,8 @@ static int take(void *to, size_t len)
 		if (pipes.at == pipes.end) {
 			got = read(pipes.in, pipes.bytes, sizeof(pipes.bytes));
 			if (got <= 0)
-				return got ? complain("read from the pipe") : -FI_ESHUTDOWN;
+				return got ? fabric_complain("read from the pipe", -errno)
+					   : -FI_ESHUTDOWN;
 			pipes.at = 0;
 			pipes.end = (size_t)got;
 		}
@@ -171,25 +157,22 @@ static int take(void *to, size_t len)
 
 static inline int channel_progress(struct channel *ch)
 {
-	uint64_t nth = ch->rx_done % CHANNEL_RX_LOG;
-	struct channel_buf *buf = pipes.posted[nth];
-	size_t len;
+	size_t len, room;
+	struct channel_buf *buf = posted_first(&pipes.posted, ch, &room);
 	int rc;
 
-	if (ch->rx_done == pipes.cnt)
+	if (!buf)
 		return 0;
 	rc = take(&len, sizeof(len));
-	if (!rc && len > pipes.len[nth]) {
-		warnx("a message of %zu bytes for %zu", len, pipes.len[nth]);
+	if (!rc && len > room) {
+		warnx("a message of %zu bytes for %zu", len, room);
 		rc = -FI_ETRUNC;
 	}
 	if (!rc)
 		rc = take(buf->addr, len);
 	if (rc)
 		return rc;
-	buf->op.busy = false;
-	ch->rx_log[nth] = (struct channel_message){ .len = len, .slot = buf->op.slot };
-	ch->rx_done++;
+	posted_done(ch, buf, len);
 	return 1;
 }
 

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "channel.h"
+#include "posted.h"
 
 #include <arpa/inet.h>
 #include <err.h>
@@ -26,21 +27,10 @@
 static struct {
 	int fd;
 	bool blocks;
-	/* receive n at n % CHANNEL_RX_LOG */
-	struct channel_buf *posted[CHANNEL_RX_LOG];
-	size_t len[CHANNEL_RX_LOG];
-	uint64_t cnt;
+	struct posted posted;
 	/* bytes of the first receive that have arrived */
 	size_t got;
 } raw = { .fd = -1 };
-
-static int complain(const char *what)
-{
-	int err = errno;
-
-	warn("%s", what);
-	return -err;
-}
 
 static struct sockaddr_in loopback(void)
 {
@@ -86,21 +76,23 @@ static int meet(struct channel *ch)
 	if (!ch->side->rank) {
 		listener = listen_at(&mine);
 		if (listener < 0)
-			return complain("a listening socket");
+			return fabric_complain("a listening socket", -errno);
 	}
 	rc = oob_exchange(&ch->side->oob, &mine, sizeof(mine), &theirs, &len);
 	if (!rc) {
 		raw.fd = ch->side->rank ? connect_to(&theirs)
 					: accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		rc = raw.fd < 0 ? complain("a connection of the loopback interface") : 0;
+		rc = raw.fd < 0
+			     ? fabric_complain("a connection of the loopback interface", -errno)
+			     : 0;
 	}
 	if (listener >= 0)
 		close(listener);
 	if (!rc && setsockopt(raw.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
-		rc = complain("TCP_NODELAY");
+		rc = fabric_complain("TCP_NODELAY", -errno);
 	flags = rc || raw.blocks ? 0 : O_NONBLOCK;
 	if (!rc && flags && fcntl(raw.fd, F_SETFL, flags))
-		rc = complain("O_NONBLOCK");
+		rc = fabric_complain("O_NONBLOCK", -errno);
 	return rc;
 }
 
@@ -169,7 +161,7 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 			continue;
 		}
 		if (errno != EAGAIN)
-			return complain("send");
+			return fabric_complain("send", -errno);
 		rc = channel_idle_turn(ch, &deadline);
 		if (rc < 0)
 			return rc;
@@ -180,35 +172,27 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len)
 
 int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
 {
-	if (raw.cnt - ch->rx_done == CHANNEL_RX_LOG)
-		return -FI_EAGAIN;
-	buf->op.is_recv = buf->op.busy = true;
-	raw.posted[raw.cnt % CHANNEL_RX_LOG] = buf;
-	raw.len[raw.cnt++ % CHANNEL_RX_LOG] = len;
-	return 0;
+	return posted_add(&raw.posted, ch, buf, len);
 }
 
 static inline int channel_progress(struct channel *ch)
 {
-	uint64_t nth = ch->rx_done % CHANNEL_RX_LOG;
-	struct channel_buf *buf = raw.posted[nth];
-	size_t len = raw.len[nth];
+	size_t len;
+	struct channel_buf *buf = posted_first(&raw.posted, ch, &len);
 	ssize_t got;
 
-	if (ch->rx_done == raw.cnt)
+	if (!buf)
 		return 0;
 	while (raw.got < len) {
 		got = recv(raw.fd, (char *)buf->addr + raw.got, len - raw.got, 0);
 		if (got < 0 && errno == EAGAIN)
 			return 0;
 		if (got <= 0)
-			return got ? complain("recv") : -FI_ESHUTDOWN;
+			return got ? fabric_complain("recv", -errno) : -FI_ESHUTDOWN;
 		raw.got += (size_t)got;
 	}
 	raw.got = 0;
-	buf->op.busy = false;
-	ch->rx_log[nth] = (struct channel_message){ .len = len, .slot = buf->op.slot };
-	ch->rx_done++;
+	posted_done(ch, buf, len);
 	return 1;
 }
 

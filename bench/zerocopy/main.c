@@ -14,19 +14,13 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+#include "line.h"
 #include "ways.h"
 
 #define KIB	   ((size_t)1 << 10)
@@ -36,7 +30,6 @@
 #define BUFS	   8u
 #define SAMPLE_LEN (64 * MIB)
 #define SAMPLE_KIB ((double)SAMPLE_LEN / (double)KIB)
-#define ROUNDS_MAX 200u
 #define PORT	   "7431"
 
 enum { SIZES = 4 };
@@ -61,12 +54,6 @@ struct answer {
 	uint64_t cpu_ns;
 };
 
-struct cost {
-	double wall_ns;
-	double send_cpu_ns;
-	double recv_cpu_ns;
-};
-
 struct bench {
 	struct memory memory;
 	/* of one round: a connection may be slow or fast from its beginning */
@@ -75,58 +62,12 @@ struct bench {
 	uint64_t next[WAYS];
 	/* why a way is not measured, or 0 */
 	int refused[WAYS];
-	struct cost samples[SIZES][WAYS][ROUNDS_MAX];
+	struct line_cost samples[SIZES][WAYS][LINE_ROUNDS_MAX];
 	/* notifications of all rounds, and those that said that the kernel has copied */
 	uint64_t told[WAYS];
 	uint64_t copied[WAYS];
 	unsigned rounds;
 };
-
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static double time_ns(struct timeval t)
-{
-	return (double)t.tv_sec * 1e9 + (double)t.tv_usec * 1e3;
-}
-
-/* All threads of the process, those of io_uring included. */
-static double cpu_ns(void)
-{
-	struct rusage use;
-
-	getrusage(RUSAGE_SELF, &use);
-	return time_ns(use.ru_utime) + time_ns(use.ru_stime);
-}
-
-static int read_all(int fd, void *addr, size_t len)
-{
-	ssize_t n;
-
-	for (size_t at = 0; at < len; at += (size_t)n) {
-		n = recv(fd, (char *)addr + at, len - at, 0);
-		if (n <= 0)
-			return n ? -errno : -EPIPE;
-	}
-	return 0;
-}
-
-static int write_all(int fd, const void *addr, size_t len)
-{
-	ssize_t n;
-
-	for (size_t at = 0; at < len; at += (size_t)n) {
-		n = send(fd, (const char *)addr + at, len - at, MSG_NOSIGNAL);
-		if (n < 0)
-			return -errno;
-	}
-	return 0;
-}
 
 static void stamp(char *addr, size_t len, uint64_t number)
 {
@@ -146,18 +87,18 @@ static uint64_t bad_pages(const char *addr, size_t len, uint64_t number)
 /* Receives what one order asks for. Returns 0 or -errno. */
 static int receive(int fd, char *mem, const struct order *order, uint64_t *number)
 {
-	double start = cpu_ns();
+	double start = line_cpu_ns();
 
 	for (uint64_t i = 0; i < order->cnt; i++, ++*number) {
 		char *addr = mem + *number % BUFS * LEN_MAX;
 		struct answer answer;
-		int err = read_all(fd, addr, order->len);
+		int err = line_read(fd, addr, order->len);
 
 		if (err)
 			return err;
 		answer.bad = bad_pages(addr, order->len, *number);
-		answer.cpu_ns = (uint64_t)(cpu_ns() - start);
-		err = write_all(fd, &answer, sizeof(answer));
+		answer.cpu_ns = (uint64_t)(line_cpu_ns() - start);
+		err = line_write(fd, &answer, sizeof(answer));
 		if (err)
 			return err;
 	}
@@ -172,10 +113,10 @@ static int serve_round(const int *fds, char *mem, uint64_t *way)
 	int err;
 
 	for (;;) {
-		err = read_all(fds[0], way, sizeof(*way));
+		err = line_read(fds[0], way, sizeof(*way));
 		if (err || *way >= WAYS)
 			return err;
-		err = read_all(fds[*way], &order, sizeof(order));
+		err = line_read(fds[*way], &order, sizeof(order));
 		if (!err && order.len > LEN_MAX)
 			err = -EMSGSIZE;
 		if (!err)
@@ -190,15 +131,14 @@ static int serve(int listener)
 {
 	char *mem = mmap(NULL, BUFS * LEN_MAX, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	int fds[WAYS], on = 1, err = mem == MAP_FAILED ? -ENOMEM : 0;
+	int fds[WAYS], err = mem == MAP_FAILED ? -ENOMEM : 0;
 	uint64_t way = ROUND_ENDS;
 
 	while (!err && way == ROUND_ENDS) {
 		for (int i = 0; i < WAYS; i++) {
-			fds[i] = accept(listener, NULL, NULL);
+			fds[i] = line_accept(listener);
 			if (fds[i] < 0)
 				return 2;
-			setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		}
 		err = serve_round(fds, mem, &way);
 		for (int i = 0; i < WAYS; i++)
@@ -210,7 +150,7 @@ static int serve(int listener)
 /* Takes one answer. Returns 0 or -errno. */
 static int take_answer(struct sender *sender, struct answer *answer)
 {
-	int err = read_all(sender->fd, answer, sizeof(*answer));
+	int err = line_read(sender->fd, answer, sizeof(*answer));
 
 	return err ? err : answer->bad ? -EILSEQ : 0;
 }
@@ -243,58 +183,31 @@ static int send_messages(struct bench *b, int way, size_t len, uint64_t cnt,
 	return err ? err : ways[way].settle(sender, 0);
 }
 
-static int sample(struct bench *b, int way, size_t len, struct cost *cost)
+static int sample(struct bench *b, int way, size_t len, struct line_cost *cost)
 {
 	struct order order = { len, SAMPLE_LEN / len };
 	uint64_t which = (uint64_t)way;
 	struct answer answer = { 0 };
 	double start, cpu;
-	int err = write_all(b->senders[0].fd, &which, sizeof(which));
+	int err = line_write(b->senders[0].fd, &which, sizeof(which));
 
 	if (!err)
-		err = write_all(b->senders[way].fd, &order, sizeof(order));
-	start = now_ns();
-	cpu = cpu_ns();
+		err = line_write(b->senders[way].fd, &order, sizeof(order));
+	start = line_now_ns();
+	cpu = line_cpu_ns();
 	if (!err)
 		err = send_messages(b, way, len, order.cnt, &answer);
-	cost->wall_ns = now_ns() - start;
-	cost->send_cpu_ns = cpu_ns() - cpu;
+	cost->wall_ns = line_now_ns() - start;
+	cost->send_cpu_ns = line_cpu_ns() - cpu;
 	cost->recv_cpu_ns = (double)answer.cpu_ns;
 	return err;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The median of one member of the samples, found by its place in the struct. */
-static double median(const struct cost *samples, unsigned cnt, size_t member)
-{
-	double sorted[ROUNDS_MAX];
-
-	for (unsigned i = 0; i < cnt; i++)
-		memcpy(&sorted[i], (const char *)&samples[i] + member, sizeof(sorted[i]));
-	qsort(sorted, cnt, sizeof(*sorted), by_value);
-	return cnt % 2 ? sorted[cnt / 2] : (sorted[cnt / 2 - 1] + sorted[cnt / 2]) / 2;
-}
-
-static struct cost medians(const struct cost *samples, unsigned cnt)
-{
-	return (struct cost){
-		.wall_ns = median(samples, cnt, offsetof(struct cost, wall_ns)),
-		.send_cpu_ns = median(samples, cnt, offsetof(struct cost, send_cpu_ns)),
-		.recv_cpu_ns = median(samples, cnt, offsetof(struct cost, recv_cpu_ns)),
-	};
 }
 
 /* The figures of one way, and how they compare with those of the first. */
 static void print_way(const struct bench *b, int size, int way)
 {
-	struct cost cost = medians(b->samples[size][way], b->rounds);
-	struct cost plain = medians(b->samples[size][0], b->rounds);
+	struct line_cost cost = line_medians(b->samples[size][way], b->rounds);
+	struct line_cost plain = line_medians(b->samples[size][0], b->rounds);
 	double cpu_ns = cost.send_cpu_ns + cost.recv_cpu_ns;
 
 	printf("%8zu KiB  %-17s %6.2f GB/s  %5.2f  %6.1f  %6.1f  %5.2f", sizes[size] / KIB,
@@ -320,20 +233,6 @@ static void print_all(const struct bench *b)
 			printf("%s: refused: %s\n", ways[way].name, strerror(-b->refused[way]));
 }
 
-/* Returns a connected socket, or -1 with errno set. */
-static int connect_to(const struct addrinfo *to)
-{
-	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (!connect(fd, to->ai_addr, to->ai_addrlen))
-		return fd;
-	close(fd);
-	return -1;
-}
-
 static bool open_memory(struct memory *memory, bool huge)
 {
 	memory->len = BUFS * LEN_MAX;
@@ -350,7 +249,8 @@ static int begin_round(struct bench *b, const struct addrinfo *to)
 {
 	for (int way = 0; way < WAYS; way++) {
 		b->next[way] = 0;
-		b->senders[way] = (struct sender){ .memory = &b->memory, .fd = connect_to(to) };
+		b->senders[way] = (struct sender){ .memory = &b->memory,
+						   .fd = line_connect(to) };
 		if (b->senders[way].fd < 0)
 			return -errno;
 		b->refused[way] = ways[way].open(&b->senders[way]);
@@ -361,7 +261,7 @@ static int begin_round(struct bench *b, const struct addrinfo *to)
 static int end_round(struct bench *b, bool last)
 {
 	uint64_t mark = last ? ALL_ENDS : ROUND_ENDS;
-	int err = write_all(b->senders[0].fd, &mark, sizeof(mark));
+	int err = line_write(b->senders[0].fd, &mark, sizeof(mark));
 
 	for (int way = 0; way < WAYS; way++) {
 		b->told[way] += b->senders[way].told;
@@ -393,8 +293,10 @@ static int run_round(struct bench *b, unsigned round)
 }
 
 /* Returns an exit status. */
-static int measure(struct bench *b, const struct addrinfo *to)
+static int measure(void *arg, const struct addrinfo *to)
 {
+	struct bench *b = arg;
+
 	for (unsigned round = 0; round < b->rounds; round++) {
 		int err = begin_round(b, to);
 
@@ -409,45 +311,6 @@ static int measure(struct bench *b, const struct addrinfo *to)
 	return 0;
 }
 
-/* Returns a listening socket, or -1 with the reason printed. */
-static int listen_at(const struct addrinfo *at)
-{
-	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (fd >= 0 && !bind(fd, at->ai_addr, at->ai_addrlen) && !listen(fd, WAYS))
-		return fd;
-	perror("zerocopy: listen");
-	return -1;
-}
-
-/* A receiver of our own, over the loopback. Returns an exit status. */
-static int measure_here(struct bench *b)
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct addrinfo info = { .ai_family = AF_INET,
-				 .ai_addr = (struct sockaddr *)&addr,
-				 .ai_addrlen = sizeof(addr) };
-	int listener = listen_at(&info), status;
-	socklen_t len = sizeof(addr);
-	pid_t child;
-
-	if (listener < 0 || getsockname(listener, info.ai_addr, &len))
-		return 2;
-	child = fork();
-	if (child < 0)
-		return 2;
-	if (!child)
-		_exit(serve(listener));
-	close(listener);
-	status = measure(b, &info);
-	if (status)
-		kill(child, SIGTERM);
-	waitpid(child, NULL, 0);
-	return status;
-}
-
 static void usage(void)
 {
 	fprintf(stderr, "Usage: weft-zerocopy [--rounds=N] [--huge] [--listen | HOST]\n");
@@ -456,39 +319,18 @@ static void usage(void)
 
 int main(int argc, char **argv)
 {
-	static struct bench b = { .rounds = 15 };
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *info;
-	bool listens = false, huge = false;
-	const char *host = NULL;
-	int listener;
+	static struct bench b;
+	const struct line_sides sides = {
+		.serve = serve, .measure = measure, .arg = &b, .port = PORT
+	};
+	struct line_request request = { .rounds = 15 };
 
-	for (int i = 1; i < argc; i++) {
-		if (!strncmp(argv[i], "--rounds=", 9))
-			b.rounds = (unsigned)strtoul(argv[i] + 9, NULL, 10);
-		else if (!strcmp(argv[i], "--listen"))
-			listens = true;
-		else if (!strcmp(argv[i], "--huge"))
-			huge = true;
-		else if (argv[i][0] == '-' || host)
-			usage();
-		else
-			host = argv[i];
-	}
-	if (!b.rounds || b.rounds > ROUNDS_MAX || (host && listens))
+	if (!line_request_read(&request, argc, argv, "--huge"))
 		usage();
-	if (!listens && !open_memory(&b.memory, huge)) {
+	b.rounds = request.rounds;
+	if (!request.listens && !open_memory(&b.memory, request.flag)) {
 		perror("zerocopy: memory");
 		return 2;
 	}
-	if (!host && !listens)
-		return measure_here(&b);
-	hints.ai_flags = listens ? AI_PASSIVE : 0;
-	if (getaddrinfo(host, PORT, &hints, &info)) {
-		fprintf(stderr, "zerocopy: %s: no such host\n", host ? host : "");
-		return 2;
-	}
-	if (host)
-		return measure(&b, info);
-	listener = listen_at(info);
-	return listener < 0 ? 2 : serve(listener);
+	return line_run(&sides, &request);
 }

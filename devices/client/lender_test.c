@@ -181,9 +181,9 @@ static void lies_fail_the_call_alone(void **state)
 			assert_int_equal(err, lies[i].result);
 		if (!err)
 			assert_int_equal(weft_device_return(dev), 0);
-		/* As its connection would, if it ended. */
-		fake_lender_end(&u->fake);
 		assert_int_equal(list(u), 0);
+		/* As its connection would, if it ended. What was asked over it before has been carried out by now. */
+		fake_lender_end(&u->fake);
 	}
 	fake_use_rule(u, LEASE_BORROW, FAKE_HONEST);
 	fake_use_borrow(u, 10000);

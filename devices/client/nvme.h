@@ -32,6 +32,7 @@ struct command {
  * @wait_ns:   how long completions have taken of late
  * @asleep:    interrupts are asked for
  * @ended:     0, or why nothing is submitted any more
+ * @silent_ms: 0, or until when a controller is waited for that does not say that it has ended the pair
  * @remote:    of a device of another host: the pair is at the controller, or the controller comes to its queues here;
  *	       doorbells, lists and the kick are not used then, and nothing but the end of the lease counts in @vector.
  *	       Else NULL
@@ -56,6 +57,7 @@ struct weft_nvme {
 	uint16_t phase;
 	uint16_t qid;
 	int ended;
+	uint64_t silent_ms;
 	bool blocking;
 	bool asleep;
 	struct span hit;

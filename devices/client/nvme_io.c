@@ -26,6 +26,9 @@
 /* And between looks at whether the controller is there, which take a system call. */
 #define LOOKS_PER_LOCK 65536u
 
+/* How long a controller that lives may be at commands of a lease that must have ended, and say nothing. */
+#define SILENT_MS 10000u
+
 /* Bounds of spinning before sleeping, or yielding. */
 #define SPIN_NS_MIN 2000u
 #define SPIN_NS_MAX 50000u
@@ -369,10 +372,28 @@ static int pair_ended(struct weft_nvme *qp, bool look)
 	return look && !fcntl(qp->page, F_GETLK, &lock) && lock.l_type == F_UNLCK ? -ESTALE : 0;
 }
 
+/*
+ * Whether the controller is done with what is under way. Where the lease has ended by the clock, or by the lender's word, it
+ * may be at a command still, and say so in the pair's page later. A device says nothing; of one of another host the library
+ * closes the way to this memory.
+ */
+static bool is_over(struct weft_nvme *qp)
+{
+	uint64_t now;
+
+	if ((!qp->doorbells && !qp->bridge) || qp->free_cnt == qp->depth || pair_ended(qp, true))
+		return true;
+	now = client_now_ms();
+	if (!qp->silent_ms)
+		qp->silent_ms = now + SILENT_MS;
+	return now > qp->silent_ms;
+}
+
 static ssize_t take_or_cancel(struct weft_nvme *qp, struct weft_nvme_completion *done,
 			      size_t cnt)
 {
 	size_t n = take(qp, done, cnt);
+	bool over;
 	int err;
 
 	if (n) {
@@ -385,12 +406,13 @@ static ssize_t take_or_cancel(struct weft_nvme *qp, struct weft_nvme_completion 
 				 : pair_ended(qp, qp->idle % (qp->bridge ? LOOKS_PER_CHECK
 									 : LOOKS_PER_LOCK) ==
 							  0);
-	if (err)
-		qp->ended = err;
+	if (!err)
+		return 0;
+	qp->ended = err;
+	over = is_over(qp);
 	/* What the controller has written before it ended the lease is there now. */
-	if (err && !(n = take(qp, done, cnt)))
-		return cancel(qp, done, cnt, err);
-	return (ssize_t)n;
+	n = take(qp, done, cnt);
+	return n || !over ? (ssize_t)n : cancel(qp, done, cnt, err);
 }
 
 /* Say whether interrupts are wanted. Before one sleeps one looks once more. */
@@ -423,6 +445,9 @@ ssize_t weft_nvme_poll(struct weft_nvme *qp, struct weft_nvme_completion *done, 
 	do
 		n = take_or_cancel(qp, done, cnt);
 	while (!n && qp->remote && !remote_may_sleep(qp));
+	/* Nobody interrupts when a controller has been silent for too long. */
+	if (!n && qp->ended)
+		nvme_wake(qp);
 	return n;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <unistd.h>
 
 #include "fake_use.h"
@@ -340,6 +341,33 @@ static void end_of_the_lease_cancels_what_is_under_way(void **state)
 	assert_int_equal(submit(r, transfer(r, 0, 1)), -ESTALE);
 }
 
+/* The time of the lease has passed here, and the controller is at a command still: its memory is not the program's yet. */
+static void commands_are_the_controllers_until_it_has_ended_the_pair(void **state)
+{
+	struct weft_nvme_completion done[DEPTH];
+	struct rig *r = *state;
+	struct pollfd p;
+
+	begin(r, WEFT_NVME_BLOCKING);
+	assert_int_equal(submit(r, transfer(r, 0, 1)), 1);
+	assert_int_equal(submit(r, transfer(r, 512, 1)), 1);
+	device_end(r->use->dev, -ESTALE);
+	assert_int_equal(submit(r, transfer(r, 1024, 1)), -ESTALE);
+	assert_int_equal(weft_nvme_wait(r->qp, done, DEPTH, 20), 0);
+	complete(r, next_entry(r)->cid, 0);
+	assert_int_equal(weft_nvme_wait(r->qp, done, DEPTH, -1), 1);
+	assert_int_equal(done[0].status, 0);
+	assert_int_equal(weft_nvme_poll(r->qp, done, DEPTH), 0);
+	/* Who sleeps looks again, also where the controller never says anything. */
+	p = (struct pollfd){ .fd = weft_nvme_fd(r->qp), .events = POLLIN };
+	assert_int_equal(poll(&p, 1, 0), 1);
+	fake_lender_end(&r->use->fake);
+	assert_int_equal(weft_nvme_poll(r->qp, done, DEPTH), 1);
+	assert_int_equal(done[0].status, -ECANCELED);
+	assert_ptr_equal(done[0].arg, r->mem + 512);
+	assert_int_equal(weft_nvme_poll(r->qp, done, DEPTH), -ESTALE);
+}
+
 static void controller_that_is_gone_is_found_out(void **state)
 {
 	struct weft_nvme_completion done;
@@ -434,6 +462,7 @@ int main(void)
 		TEST(completion_of_nothing_is_nobodys),
 		TEST(status_of_the_device_is_an_errno),
 		TEST(end_of_the_lease_cancels_what_is_under_way),
+		TEST(commands_are_the_controllers_until_it_has_ended_the_pair),
 		TEST(controller_that_is_gone_is_found_out),
 		TEST(controller_that_sleeps_is_woken),
 		TEST(interrupts_are_wanted_by_who_sleeps),

@@ -3,6 +3,9 @@
  * For tests: in the place of vfio/vfio.c, a function that is an NVMe controller, on a thread of its own, behind an IOMMU.
  * It does what it is told by its registers, as slow or as wrong as the test wants, and counts what no controller may be
  * led to.
+ *
+ * Deadlines of the thread that has the controller are in the model's time (linked with --wrap=clock_gettime): where one of
+ * both does not come to run for a while, that is no time, or hardly any.
  */
 #ifndef WEFT_DEVICES_FAKE_CARD_MODEL_H
 #define WEFT_DEVICES_FAKE_CARD_MODEL_H

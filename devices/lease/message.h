@@ -38,7 +38,6 @@
 #include "token.h"
 
 #define LEASE_VERSION  2u
-#define LEASE_FDS_MAX  64u
 #define LEASE_DATA_MAX 4096u
 
 enum lease_kind {

@@ -66,16 +66,18 @@ static void drop(struct entry *entry)
 	entry->fds = NULL;
 }
 
-/* Nobody takes all descriptors of the lender away. */
+/* Nobody takes all numbers away, nor all descriptors of the lender. */
 static bool has_room(const struct exports *exports, const struct exported *segment)
 {
-	uint64_t cnt = segment->fd_cnt;
-	uint32_t i;
+	uint64_t fds = segment->fd_cnt;
+	uint32_t cnt = 0, i;
 
 	for (i = 0; i < EXPORTS_MAX; i++)
-		if (exports->entries[i].fds && exports->entries[i].segment.uid == segment->uid)
-			cnt += exports->entries[i].segment.fd_cnt;
-	return cnt <= exports->fds_of_a_user;
+		if (exports->entries[i].fds && exports->entries[i].segment.uid == segment->uid) {
+			fds += exports->entries[i].segment.fd_cnt;
+			cnt++;
+		}
+	return cnt < EXPORTS_OF_A_USER && fds <= exports->fds_of_a_user;
 }
 
 static int add(struct exports *exports, const struct exported *segment, uint32_t *idx,

@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define EXPORTS_MAX 4096u
+#define EXPORTS_MAX	  8192u
+#define EXPORTS_OF_A_USER (EXPORTS_MAX / 4)
 
 struct exports;
 
@@ -37,7 +38,8 @@ struct exports *exports_create(uint32_t fds_of_a_user);
 /*
  * exports_add - have others get a segment; takes the descriptors, also where it fails
  * @idx, @generation: out: how it is named
- * Returns 0; -ENOSPC: there are EXPORTS_MAX, or the user has as many descriptors here as one may; -ENOMEM.
+ * Returns 0; -ENOSPC: there are EXPORTS_MAX, or the user has EXPORTS_OF_A_USER, or as many descriptors here as one may;
+ * -ENOMEM.
  */
 int exports_add(struct exports *exports, const struct exported *segment, uint32_t *idx,
 		uint32_t *generation);
@@ -51,7 +53,7 @@ void exports_remove_all(struct exports *exports, const void *by);
 /*
  * exports_get - the files of a segment
  * @uid: of who asks: the exporter's or root, unless all may
- * @fds: out: owned; room for LEASE_FDS_MAX
+ * @fds: out: owned; room for PACKET_FDS_MAX
  * Returns 0; -ESTALE: it is gone, whatever has its number now; -EACCES; -EMFILE.
  */
 int exports_get(struct exports *exports, uint32_t idx, uint32_t generation, uid_t uid,

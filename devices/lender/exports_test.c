@@ -25,12 +25,14 @@
 #define OTHER 1001u
 
 static struct exports *exports;
+static uid_t user;
 static unsigned open_before;
 static char one, two; /* connections, by their addresses */
 
 static int setup(void **state)
 {
 	open_before = descriptors_open();
+	user = USER;
 	exports = exports_create(2 * EXPORTS_MAX);
 	return exports ? 0 : -1;
 }
@@ -48,7 +50,7 @@ static int add(uint32_t fd_cnt, uint32_t flags, const void *by, uint32_t *idx,
 {
 	int fds[PACKET_FDS_MAX];
 	struct exported segment = {
-		.len = 4096, .flags = flags, .uid = USER, .by = by, .fds = fds, .fd_cnt = fd_cnt
+		.len = 4096, .flags = flags, .uid = user, .by = by, .fds = fds, .fd_cnt = fd_cnt
 	};
 	uint32_t i;
 
@@ -158,20 +160,41 @@ static void who_has_a_segment_keeps_it(void **state)
 	packet_close_fds(fds, cnt);
 }
 
-static void more_segments_than_there_are_numbers_are_refused(void **state)
+/* Export @cnt segments of different users, as many of each as one may have. Skips the test where files are too few. */
+static void add_many(uint32_t cnt)
 {
-	struct rlimit limit;
 	uint32_t idx, generation, i;
+	struct rlimit limit;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_max < EXPORTS_MAX + 100)
+	if (limit.rlim_max < cnt + 100)
 		skip();
 	limit.rlim_cur = limit.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	for (i = 0; i < EXPORTS_MAX; i++)
+	for (i = 0; i < cnt; i++) {
+		user = USER + i / EXPORTS_OF_A_USER;
 		assert_int_equal(add(1, 0, &one, &idx, &generation), 0);
+	}
+}
+
+static void more_segments_than_there_are_numbers_are_refused(void **state)
+{
+	uint32_t idx, generation;
+
+	add_many(EXPORTS_MAX);
+	user++;
 	/* What was refused is closed, as teardown sees. */
 	assert_int_equal(add(2, 0, &one, &idx, &generation), -ENOSPC);
+}
+
+static void user_does_not_take_all_numbers(void **state)
+{
+	uint32_t idx, generation;
+
+	add_many(EXPORTS_OF_A_USER);
+	assert_int_equal(add(1, 0, &two, &idx, &generation), -ENOSPC);
+	user = OTHER;
+	assert_int_equal(add(1, 0, &two, &idx, &generation), 0);
 }
 
 static void user_does_not_take_all_descriptors(void **state)
@@ -242,6 +265,7 @@ int main(void)
 		TEST(segment_is_taken_back_by_its_connection_alone),
 		TEST(who_has_a_segment_keeps_it),
 		TEST(more_segments_than_there_are_numbers_are_refused),
+		TEST(user_does_not_take_all_numbers),
 		TEST(user_does_not_take_all_descriptors),
 		TEST(import_without_descriptors_for_it_takes_none),
 		TEST(another_lender_has_other_generations),

@@ -12,6 +12,7 @@
 #include "journal.h"
 #include "log.h"
 #include "packet.h"
+#include "port.h"
 #include "session.h"
 #include "watch.h"
 
@@ -28,8 +29,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <rdma/fi_errno.h>
 
 #define SESSION_STACK (512u << 10)
 
@@ -225,7 +224,7 @@ static int begin(struct lender *lender, const struct lend_options *opt, int *lis
 				    &lender->door)
 			: 0;
 	if (err) {
-		lender_log("the door can't be opened: %s", fi_strerror(-err));
+		lender_log("the door can't be opened: %s", port_strerror(err));
 		return err;
 	}
 	*listener = packet_listen(opt->socket, opt->mode);

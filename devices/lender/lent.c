@@ -4,6 +4,7 @@
  * and of the end of the controller, and looks for another one then. lent.h has the contract.
  */
 #define _GNU_SOURCE
+#include "fnv.h"
 #include "lent_types.h"
 #include "log.h"
 #include "message.h"
@@ -102,14 +103,12 @@ int lent_check(struct lent *lent, int err)
 /* The same name for the same device on every host and after restarts: FNV-1a over node and serial. */
 static uint64_t device_id(uint64_t node, const char *serial)
 {
-	uint64_t hash = 0xcbf29ce484222325ULL;
+	uint64_t hash = FNV_START;
 	unsigned i;
 
 	for (i = 0; i < 8; i++)
-		hash = (hash ^ (node >> 8 * i & 0xff)) * 0x100000001b3ULL;
-	while (*serial)
-		hash = (hash ^ (unsigned char)*serial++) * 0x100000001b3ULL;
-	return hash;
+		hash = fnv_step(hash, node >> 8 * i & 0xff);
+	return fnv_add(hash, serial, strlen(serial));
 }
 
 /* A text of Identify: padded with spaces, and whatever a device puts there. @gap: for a space */

@@ -162,7 +162,7 @@ int lent_unqueue_pair(struct lent *lent, const struct lent_lease *lease, uint16_
 /*
  * lent_memory - give a lease granules of the device's memory
  * @first, @cnt, @granule: out: which, how many, and the bytes of each
- * @fds: out: room for LEASE_FDS_MAX; owned
+ * @fds: out: room for PACKET_FDS_MAX; owned
  * Returns 0; -EOPNOTSUPP: it has none; -ENOSPC; -EINVAL.
  */
 int lent_memory(struct lent *lent, const struct lent_lease *lease, uint64_t len,

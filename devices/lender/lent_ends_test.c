@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "lent_rig.h"
+#include "packet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +177,7 @@ static void controller_that_answers_again_goes_on_with_its_leases(void **state)
 {
 	struct lent_lease a = borrow_well(LEASE_SHARED), b = borrow_well(LEASE_SHARED);
 	struct lent_lease c = borrow_well(LEASE_SHARED);
-	int fds[LEASE_FDS_MAX];
+	int fds[PACKET_FDS_MAX];
 	uint64_t addr, granule;
 	uint32_t first, cnt;
 	uint16_t qid;

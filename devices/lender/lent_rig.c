@@ -133,7 +133,7 @@ void wait_for_events(unsigned cnt)
 {
 	int tries;
 
-	for (tries = 0; tries < 5000 && events_so_far() < cnt; tries++) {
+	for (tries = 0; tries < 20000 && events_so_far() < cnt; tries++) {
 		fake_device_run(&device);
 		fake_time_pass(10);
 		nudge();

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "lent_rig.h"
+#include "packet.h"
 
 #include <poll.h>
 
@@ -169,7 +170,7 @@ static void end_of_a_lease_frees_what_it_had(void **state)
 {
 	struct lent_lease lease = borrow_well(LEASE_SHARED);
 	struct lent_lease other = borrow_well(LEASE_SHARED);
-	int fds[LEASE_FDS_MAX];
+	int fds[PACKET_FDS_MAX];
 	uint64_t addr, granule;
 	uint32_t first, cnt;
 	uint16_t qid;

@@ -339,6 +339,9 @@ int lent_memory(struct lent *lent, const struct lent_lease *lease, uint64_t len,
 		err = lent_check(lent,
 				 lent->function->ops->region(lent->function, 2, at * *granule,
 							     n * *granule, true, fds, &got));
+	/* Who had it last has left a window there, by which something is under way. */
+	if (err == -EBUSY)
+		err = -ENOSPC;
 	if (!err && got != n) {
 		while (got)
 			close(fds[--got]);

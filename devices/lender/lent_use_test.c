@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "lent_rig.h"
+#include "packet.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -86,7 +87,7 @@ static void what_a_controller_has_no_room_for_is_refused(void **state)
 static void lease_that_has_just_ended_is_stale_whatever_is_asked(void **state)
 {
 	struct lent_lease lease = borrow_well(0);
-	int fds[LEASE_FDS_MAX], err;
+	int fds[PACKET_FDS_MAX], err;
 	uint64_t addr, granule;
 	uint32_t first, cnt;
 	uint16_t qid;
@@ -168,7 +169,7 @@ static void memory_of_the_device_is_lent_in_rows(void **state)
 {
 	struct lent_lease lease = borrow_well(LEASE_SHARED);
 	struct lent_lease other = borrow_well(LEASE_SHARED);
-	int fds[LEASE_FDS_MAX];
+	int fds[PACKET_FDS_MAX];
 	uint64_t granule;
 	uint32_t a, b, c, cnt;
 
@@ -194,6 +195,13 @@ static void memory_of_the_device_is_lent_in_rows(void **state)
 	assert_int_equal(MEMORY(&other, 4 * 4096, &c), 0);
 	packet_close_fds(fds, cnt);
 	assert_int_equal(c, a);
+	assert_int_equal(lent_unmemory(lent, &other, a, 4), 0);
+	/* Something is still under way there. */
+	device.err[FAKE_REGION] = -EBUSY;
+	assert_int_equal(MEMORY(&lease, 1, &c), -ENOSPC);
+	device.err[FAKE_REGION] = 0;
+	assert_int_equal(MEMORY(&lease, 1, &c), 0);
+	packet_close_fds(fds, cnt);
 #undef MEMORY
 }
 

@@ -15,13 +15,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* struct held - a lease that ends with the connection */
-struct held {
-	struct held *next;
-	struct lent *lent;
-	struct lent_lease lease;
-};
-
 /*
  * struct session - a borrower, and the request that it has made
  * @fd:      of the connection; @process: of who connected; readable when that has ended, though children hold the
@@ -30,7 +23,8 @@ struct held {
  * @remote:  a borrower elsewhere: it has a session for each request, and nothing ends with it
  * @watching: the connection is a watcher's from now on
  * @complained: kinds of requests of which a refusal was logged, as bits
- * @uses:    what is open by it; of a borrower elsewhere nothing
+ * @held:    leases that end with it
+ * @uses:    struct use, what is open by it; of a borrower elsewhere nothing
  * @msg, @data, @fds: the request, and then its answer
  */
 struct session {
@@ -42,8 +36,8 @@ struct session {
 	bool remote;
 	bool watching;
 	uint32_t complained;
-	struct held *held;
-	struct use *uses;
+	struct leased_list held;
+	struct leased_list uses;
 	struct lease_message msg;
 	uint8_t data[LEASE_DATA_MAX];
 	int fds[PACKET_FDS_MAX];

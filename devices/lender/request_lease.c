@@ -33,35 +33,32 @@ int request_lease(struct session *s, struct lent **lent, struct lent_lease *leas
 
 static int hold(struct session *s, struct lent *lent, const struct lent_lease *lease)
 {
-	struct held *held = malloc(sizeof(*held));
+	struct leased *held = malloc(sizeof(*held));
 
 	if (!held)
 		return -ENOMEM;
-	*held = (struct held){ s->held, lent, *lease };
-	s->held = held;
+	*held = (struct leased){ .lent = lent, .lease = *lease };
+	leased_add(&s->held, held);
 	return 0;
 }
 
 /* Where a lease is among those that end with the connection; what is there is NULL if it isn't. */
-static struct held **find_held(struct session *s, const struct lent *lent,
-			       const struct lent_lease *lease)
+static struct leased **find_held(struct session *s, const struct lent *lent,
+				 const struct lent_lease *lease)
 {
-	struct held **at = &s->held;
+	struct leased **at = &s->held.first;
 
-	while (*at && ((*at)->lent != lent || (*at)->lease.lease != lease->lease ||
-		       (*at)->lease.generation != lease->generation))
+	while (*at && !leased_is(*at, lent, lease))
 		at = &(*at)->next;
 	return at;
 }
 
 static void forget(struct session *s, const struct lent *lent, const struct lent_lease *lease)
 {
-	struct held **at = find_held(s, lent, lease), *held = *at;
+	struct leased **at = find_held(s, lent, lease);
 
-	if (!held)
-		return;
-	*at = held->next;
-	free(held);
+	if (*at)
+		leased_drop(&s->held, at);
 }
 
 static void answer_info(struct session *s, struct lent *lent)

@@ -3,11 +3,15 @@
  * Unit tests of request.h: what borrowers may ask for, and what they get if they do not ask as they must.
  */
 #define _GNU_SOURCE
+#include "request.h"
 #include "session_rig.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <weft/nvme.h>
 
@@ -27,6 +31,48 @@ static void returned_lease_is_gone(void **state)
 	rig_connect(&a);
 	rig_borrow(&a, 0);
 	rig_leave(&a);
+}
+
+static int carry_out(struct session *s, struct lease_message msg)
+{
+	msg.version = LEASE_VERSION;
+	s->msg = msg;
+	request_carry_out(s);
+	return s->msg.status;
+}
+
+/* As they end by their time, or by another connection. */
+static void leases_that_end_otherwise_are_not_kept_in_mind(void **state)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	uint32_t i;
+
+	assert_non_null(s);
+	s->lender = &rig.lender;
+	s->fd = s->process = -1;
+	for (i = 0; i < 2 * LEASED_ENDED_MAX; i++) {
+		struct lease_message borrow = { .kind = LEASE_BORROW, .ms = 10000 }, window;
+		struct lent_lease lease;
+
+		assert_int_equal(carry_out(s, borrow), 0);
+		window = rig_about(&s->msg, LEASE_WINDOW);
+		window.data_len = 0;
+		window.flags = WEFT_WINDOW_READ;
+		window.len = NVME_PAGE;
+		window.fd_cnt = 1;
+		lease = (struct lent_lease){ window.lease, window.generation, window.token };
+		s->fds[s->fd_cnt++] = rig_memory(NVME_PAGE, F_SEAL_SHRINK);
+		assert_int_equal(carry_out(s, window), 0);
+		assert_int_equal(s->fd_cnt, 0);
+		assert_int_equal(lent_end(rig.lents[0], &lease), 0);
+	}
+	assert_in_range(s->held.cnt, 1, LEASED_ENDED_MAX);
+	assert_in_range(s->uses.cnt, 1, LEASED_ENDED_MAX);
+	while (s->held.first)
+		leased_drop(&s->held, &s->held.first);
+	uses_end(&s->uses, -1, -1);
+	assert_int_equal(s->uses.cnt, 0);
+	free(s);
 }
 
 static void forged_requests_are_refused_with_a_line_for_each_kind(void **state)
@@ -157,6 +203,24 @@ static void files_that_may_shrink_are_refused(void **state)
 	rig_leave(&a);
 }
 
+static void segment_of_huge_pages_is_refused(void **state)
+{
+	struct lease_message msg = { .kind = LEASE_EXPORT, .len = NVME_PAGE, .fd_cnt = 1 };
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+	struct rig_peer a;
+	struct stat st;
+
+	if (fd < 0)
+		skip();
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(ftruncate(fd, st.st_blksize), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	rig_connect(&a);
+	assert_int_equal(rig_ask_beside(&a, &msg, &fd), -EBADF);
+	close(fd);
+	rig_leave(&a);
+}
+
 static void segment_is_had_by_its_address_until_its_connection_ends(void **state)
 {
 	struct lease_message msg = { .kind = LEASE_EXPORT, .len = NVME_PAGE, .fd_cnt = 1 };
@@ -259,9 +323,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(returned_lease_is_gone),
+		TEST(leases_that_end_otherwise_are_not_kept_in_mind),
 		TEST(forged_requests_are_refused_with_a_line_for_each_kind),
 		TEST(queue_pair_and_window_of_another_are_not_found),
 		TEST(files_that_may_shrink_are_refused),
+		TEST(segment_of_huge_pages_is_refused),
 		TEST(segment_is_had_by_its_address_until_its_connection_ends),
 		TEST(lease_is_revoked_by_the_lenders_user_alone),
 		TEST(device_is_borrowed_by_its_name_or_its_beginning),

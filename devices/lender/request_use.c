@@ -6,10 +6,9 @@
 #define _GNU_SOURCE
 #include "request.h"
 #include "exports.h"
+#include "file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <weft/nvme.h>
 
 int request_window(struct session *s)
@@ -24,8 +23,7 @@ int request_window(struct session *s)
 				  s->fd_cnt, &addr);
 	if (err)
 		return err;
-	uses_add(&s->uses, &(struct use){ .lent = lent,
-					  .lease = lease,
+	uses_add(&s->uses, &(struct use){ .of = { .lent = lent, .lease = lease },
 					  .kind = USE_WINDOW,
 					  .at = addr,
 					  .len = s->msg.len });
@@ -42,8 +40,7 @@ int request_unwindow(struct session *s)
 	if (!err)
 		err = lent_unwindow(lent, &lease, s->msg.addr, s->msg.len);
 	if (!err)
-		uses_remove(&s->uses, &(struct use){ .lent = lent,
-						     .lease = lease,
+		uses_remove(&s->uses, &(struct use){ .of = { .lent = lent, .lease = lease },
 						     .kind = USE_WINDOW,
 						     .at = s->msg.addr });
 	return err;
@@ -92,8 +89,9 @@ int request_queues(struct session *s)
 		err = lent_queue_pair(lent, &lease, &pair, &qid, &bells);
 	if (err)
 		return err;
-	uses_add(&s->uses,
-		 &(struct use){ .lent = lent, .lease = lease, .kind = USE_PAIR, .at = qid });
+	uses_add(&s->uses, &(struct use){ .of = { .lent = lent, .lease = lease },
+					  .kind = USE_PAIR,
+					  .at = qid });
 	request_drop_fds(s);
 	s->fds[s->fd_cnt++] = bells.fd;
 	if (bells.kick >= 0)
@@ -116,8 +114,7 @@ int request_unqueues(struct session *s)
 	if (!err)
 		err = lent_unqueue_pair(lent, &lease, (uint16_t)s->msg.index);
 	if (!err)
-		uses_remove(&s->uses, &(struct use){ .lent = lent,
-						     .lease = lease,
+		uses_remove(&s->uses, &(struct use){ .of = { .lent = lent, .lease = lease },
 						     .kind = USE_PAIR,
 						     .at = s->msg.index });
 	return err;
@@ -173,16 +170,6 @@ int request_admin(struct session *s)
 	return 0;
 }
 
-/* Who maps a file of another's needs it to stay as long as it is. */
-static bool stays(int fd, uint64_t len)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat st;
-
-	return seals >= 0 && seals & F_SEAL_SHRINK && !fstat(fd, &st) &&
-	       (uint64_t)st.st_size >= len;
-}
-
 int request_export(struct session *s)
 {
 	struct exported segment = {
@@ -199,7 +186,7 @@ int request_export(struct session *s)
 	if (!s->fd_cnt || !s->msg.len || s->msg.flags & ~WEFT_EXPORT_ALL)
 		return -EINVAL;
 	for (i = 0; i < s->fd_cnt; i++)
-		if (!stays(s->fds[i], s->msg.len))
+		if (slot_file_check(s->fds[i], s->msg.len))
 			return -EBADF;
 	s->fd_cnt = 0;
 	err = exports_add(s->lender->exports, &segment, &s->msg.index, &s->msg.generation);

@@ -102,7 +102,6 @@ static void identify(struct session *s)
 void session_serve(struct lender *lender, int fd)
 {
 	struct session *s = calloc(1, sizeof(*s));
-	struct held *held;
 	int err;
 
 	if (!s) {
@@ -122,10 +121,9 @@ void session_serve(struct lender *lender, int fd)
 	}
 	request_drop_fds(s);
 	exports_remove_all(lender->exports, s);
-	while ((held = s->held)) {
-		lent_let_go(held->lent, &held->lease);
-		s->held = held->next;
-		free(held);
+	while (s->held.first) {
+		lent_let_go(s->held.first->lent, &s->held.first->lease);
+		leased_drop(&s->held, &s->held.first);
 	}
 	if (s->watching)
 		watchers_add(lender->watchers, s->fd, &s->msg);

@@ -5,59 +5,47 @@
 #define _GNU_SOURCE
 #include "uses.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-void uses_add(struct use **uses, const struct use *use)
+static_assert(!offsetof(struct use, of), "an entry is what it begins with");
+
+static struct use *use_of(struct leased *one)
+{
+	return (struct use *)one;
+}
+
+void uses_add(struct leased_list *uses, const struct use *use)
 {
 	struct use *one = malloc(sizeof(*one));
 
 	if (!one)
 		return;
 	*one = *use;
-	one->next = *uses;
-	*uses = one;
+	leased_add(uses, &one->of);
 }
 
 static bool is_same(const struct use *a, const struct use *b)
 {
-	return a->kind == b->kind && a->at == b->at && a->lent == b->lent &&
-	       a->lease.lease == b->lease.lease && a->lease.generation == b->lease.generation;
+	return a->kind == b->kind && a->at == b->at &&
+	       leased_is(&a->of, b->of.lent, &b->of.lease);
 }
 
-void uses_remove(struct use **uses, const struct use *use)
+void uses_remove(struct leased_list *uses, const struct use *use)
 {
-	struct use *found;
+	struct leased **at = &uses->first;
 
-	while (*uses && !is_same(*uses, use))
-		uses = &(*uses)->next;
-	found = *uses;
-	if (!found)
-		return;
-	*uses = found->next;
-	free(found);
-}
-
-/* A lease that has ended has nothing open: what is left is of those that run. */
-static void forget_ended(struct use **uses)
-{
-	struct use *one;
-
-	while ((one = *uses)) {
-		struct lent_state state = { .lease = one->lease };
-
-		if (lent_state(one->lent, &state) != -ESTALE) {
-			uses = &one->next;
-			continue;
-		}
-		*uses = one->next;
-		free(one);
-	}
+	while (*at && !is_same(use_of(*at), use))
+		at = &(*at)->next;
+	if (*at)
+		leased_drop(uses, at);
 }
 
 static bool has_ended(int process, int ms)
@@ -98,19 +86,19 @@ static bool ends(pid_t pid, int process)
 }
 
 /* What was opened last is closed first: queue pairs before the windows that their queues are in. */
-void uses_end(struct use **uses, pid_t pid, int process)
+void uses_end(struct leased_list *uses, pid_t pid, int process)
 {
-	struct use *one;
 	bool close_all;
 
-	forget_ended(uses);
-	close_all = *uses && ends(pid, process);
-	while ((one = *uses)) {
+	leased_forget_ended(uses);
+	close_all = uses->first && ends(pid, process);
+	while (uses->first) {
+		const struct use *one = use_of(uses->first);
+
 		if (close_all && one->kind == USE_PAIR)
-			lent_unqueue_pair(one->lent, &one->lease, (uint16_t)one->at);
+			lent_unqueue_pair(one->of.lent, &one->of.lease, (uint16_t)one->at);
 		else if (close_all)
-			lent_unwindow(one->lent, &one->lease, one->at, one->len);
-		*uses = one->next;
-		free(one);
+			lent_unwindow(one->of.lent, &one->of.lease, one->at, one->len);
+		leased_drop(uses, &uses->first);
 	}
 }

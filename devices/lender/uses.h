@@ -8,36 +8,35 @@
 #define WEFT_DEVICES_LENDER_USES_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "lent.h"
+#include "leased.h"
 
 enum use_kind { USE_PAIR, USE_WINDOW };
 
 /*
- * struct use - something that is open
+ * struct use - something that is open, @of a lease
  * @at:  number of the queue pair, or address of the window; @len: of the window
  */
 struct use {
-	struct use *next;
-	struct lent *lent;
-	struct lent_lease lease;
+	struct leased of;
 	enum use_kind kind;
 	uint64_t at;
 	uint64_t len;
 };
 
-/* uses_add - @use: copied. Without memory it stays open until its lease ends */
-void uses_add(struct use **uses, const struct use *use);
+/* uses_add - @uses: of struct use. @use: copied. Without memory it stays open until its lease ends */
+void uses_add(struct leased_list *uses, const struct use *use);
 
 /* uses_remove - what is not there is nothing; @len of @use is of no matter */
-void uses_remove(struct use **uses, const struct use *use);
+void uses_remove(struct leased_list *uses, const struct use *use);
 
 /*
  * uses_end - forget all, and close what is open if its process has ended, or is about to: a process that is killed ends its
  * connections before it has ended, which is waited for, USES_LINGER_MS at most
  * @process: a pidfd of @pid, or -1: not known
  */
-void uses_end(struct use **uses, pid_t pid, int process);
+void uses_end(struct leased_list *uses, pid_t pid, int process);
 
 #define USES_LINGER_MS 10000
 

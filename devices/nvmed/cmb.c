@@ -104,6 +104,15 @@ int cmb_init(struct cmb *cmb, uint64_t len, uint64_t granule)
 	return ret;
 }
 
+/* A window on a granule has gone: nothing that is under way leads there by it any more. */
+static bool window_gone(void *arg, struct window *w)
+{
+	struct cmb *cmb = arg;
+
+	cmb->windows[(uint64_t)(w->files[0].base - cmb->base) / cmb->granule]--;
+	return true;
+}
+
 int cmb_init_device(struct cmb *cmb, const struct backend_memory *memory, uint64_t granule)
 {
 	uint64_t cnt = memory->len / granule;
@@ -115,10 +124,12 @@ int cmb_init_device(struct cmb *cmb, const struct backend_memory *memory, uint64
 			     .base = memory->base,
 			     .len = cnt * granule,
 			     .granule = granule,
-			     .cnt = (uint32_t)cnt };
+			     .cnt = (uint32_t)cnt,
+			     .hooks = { .go = window_gone, .arg = cmb } };
 	if (!cnt)
 		return 0;
-	ret = granules_make(cmb);
+	cmb->windows = calloc(cnt, sizeof(*cmb->windows));
+	ret = cmb->windows ? granules_make(cmb) : -ENOMEM;
 	if (ret)
 		cmb_fini(cmb);
 	return ret;
@@ -140,6 +151,21 @@ bool cmb_find(const struct cmb *cmb, int fd, uint64_t *at)
 	return false;
 }
 
+int cmb_map(struct cmb *cmb, struct domain *d, const struct domain_request *req, uint64_t at)
+{
+	int ret = domain_map_named(d, req, cmb->base + at, cmb->granule, cmb->device_addr + at,
+				   &cmb->hooks);
+
+	if (!ret)
+		cmb->windows[at / cmb->granule]++;
+	return ret;
+}
+
+bool cmb_in_use(const struct cmb *cmb, uint32_t index)
+{
+	return cmb->device && cmb->windows[index];
+}
+
 void cmb_fini(struct cmb *cmb)
 {
 	if (!cmb->len)
@@ -150,6 +176,7 @@ void cmb_fini(struct cmb *cmb)
 		if (cmb->fds[i] >= 0)
 			close(cmb->fds[i]);
 	free(cmb->fds);
+	free(cmb->windows);
 	cmb->len = 0;
 }
 

@@ -4,16 +4,13 @@
 #include "domain.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "nvme/spec.h"
+#include "slot/file.h"
 #include "slot/slot.h"
 
 /* The number of windows that begin at or below @addr */
@@ -41,23 +38,6 @@ struct window *domain_search(struct domain *d, uint64_t addr)
 		return NULL;
 	d->last = w;
 	return w;
-}
-
-/* Whether a file can be relied on: no access to a page of it faults, whatever its owner does. */
-static int file_check(int fd, uint64_t end)
-{
-	struct statfs fs;
-	struct stat st;
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	if (seals < 0 || !(seals & F_SEAL_SHRINK))
-		return -EBADF;
-	/* A hole of a file of huge pages can't be filled when they are used up: a page of such a file may fault. */
-	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
-		return -EBADF;
-	if (fstat(fd, &st) || st.st_size < 0 || (uint64_t)st.st_size < end)
-		return -EBADF;
-	return 0;
 }
 
 /* Returns false where others are to have what the window would take. */
@@ -156,7 +136,7 @@ static int window_fill(struct window *w, const struct domain_request *req)
 		   (req->access & SLOT_DMA_WRITE ? PROT_WRITE : 0);
 
 	for (uint32_t i = 0; i < req->fd_cnt; i++) {
-		int ret = file_check(req->fds[i], req->offset + req->len);
+		int ret = slot_file_check(req->fds[i], req->offset + req->len);
 		void *base;
 
 		if (ret)
@@ -227,7 +207,7 @@ int domain_map_own(struct domain *d, uint64_t addr, uint64_t len, uint8_t *base,
 }
 
 int domain_map_named(struct domain *d, const struct domain_request *req, uint8_t *base,
-		     uint64_t len, uint64_t device_addr)
+		     uint64_t len, uint64_t device_addr, const struct window_hooks *hooks)
 {
 	struct window *w;
 	int ret = request_check(d, req);
@@ -249,6 +229,7 @@ int domain_map_named(struct domain *d, const struct domain_request *req, uint8_t
 	w->access = req->access;
 	w->files[0].fd = req->fds[0];
 	w->files[0].named = true;
+	w->hooks = hooks;
 	return 0;
 }
 
@@ -275,6 +256,24 @@ int domain_unmap(struct domain *d, uint64_t addr, uint64_t len)
 		d->last = NULL;
 	window_leave(d, w);
 	return 0;
+}
+
+bool domain_unmap_named(struct domain *d, const uint8_t *base)
+{
+	bool any = false;
+	uint32_t i = 0;
+
+	while (i < d->cnt) {
+		const struct window *w = d->windows[i];
+
+		if (!w->files[0].named || w->files[0].base != base) {
+			i++;
+			continue;
+		}
+		domain_unmap(d, w->addr, w->len);
+		any = true;
+	}
+	return any;
 }
 
 void domain_clear(struct domain *d)

@@ -46,7 +46,7 @@ struct window_hooks {
  * @users:  accesses under way that do not end within a call: pieces of a backend
  * @domain: NULL once it is unmapped: the last user frees it
  * @home:   the domain that it is or was in; @use: what it takes of that one's budget
- * @hooks:  NULL: no device knows of it; else it accesses the first file at @device_addr
+ * @hooks:  NULL: nobody is to know when it goes. A device that knows of it accesses the first file at @device_addr
  */
 struct window {
 	uint64_t addr;
@@ -113,9 +113,10 @@ int domain_map_own(struct domain *d, uint64_t addr, uint64_t len, uint8_t *base,
  * domain_map_named - likewise, by a file that is a name of it
  * @req:         from outside: all of it is checked. Takes its descriptor on success.
  * @base, @len:  the memory; the request is for all of it
+ * @hooks:       @go alone is called
  */
 int domain_map_named(struct domain *d, const struct domain_request *req, uint8_t *base,
-		     uint64_t len, uint64_t device_addr);
+		     uint64_t len, uint64_t device_addr, const struct window_hooks *hooks);
 
 /*
  * domain_unmap - end a mapping
@@ -124,6 +125,9 @@ int domain_map_named(struct domain *d, const struct domain_request *req, uint8_t
  * Returns 0, or -ENOENT if there is no mapping of this address and length.
  */
 int domain_unmap(struct domain *d, uint64_t addr, uint64_t len);
+
+/* domain_unmap_named - end all mappings of a name of the memory at @base, likewise. Returns whether there were some */
+bool domain_unmap_named(struct domain *d, const uint8_t *base);
 
 /* domain_clear - end all mappings, likewise */
 void domain_clear(struct domain *d);

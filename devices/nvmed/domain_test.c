@@ -14,6 +14,7 @@
 #include "host_side.h"
 #include "nvme/spec.h"
 #include "prp.h"
+#include "seeded.h"
 
 #define PAGES 64u
 #define BASE  0x7f0000000000ull
@@ -22,10 +23,7 @@ static uint64_t seed;
 
 static uint32_t below(uint32_t n)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)((seed * 0x2545f4914f6cdd1dull) >> 33) % n;
+	return (uint32_t)seeded_below(&seed, n);
 }
 
 /* Of each page: where its window begins and how long that is, in pages, and what it allows; 0 pages: none */

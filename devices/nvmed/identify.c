@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "fnv.h"
 #include "nvmed.h"
 
 #define UUID_LEN 16
@@ -27,15 +28,14 @@ void identify_firmware(const struct nvmed *c, char *to)
 
 static uint64_t hash(const char *of, uint64_t h)
 {
-	for (; *of; of++)
-		h = (h ^ (uint8_t)*of) * 0x100000001b3ull;
+	h = fnv_add(h, of, strlen(of));
 	return h ^ h >> 29;
 }
 
 /* Of the serial number, so that a namespace is found again: a UUID of version 8 (RFC 9562) */
 static void uuid(const struct nvmed *c, uint8_t *to)
 {
-	uint64_t half[2] = { hash(c->config.serial, 0xcbf29ce484222325ull), 0 };
+	uint64_t half[2] = { hash(c->config.serial, FNV_START), 0 };
 
 	half[1] = hash(c->config.serial, half[0] * 0x9e3779b97f4a7c15ull);
 	memcpy(to, half, UUID_LEN);

@@ -288,8 +288,7 @@ static void a_reset_ends_leases_and_generations_count_on(void **state)
 	borrow(r, &b, 2, 1);
 	load(r, &b, 1);
 	host_write(&r->h, NVME_REG_CC, 0);
-	for (int i = 0; i < 100000 && host_read(&r->h, NVME_REG_CSTS); i++)
-		rig_rounds(r, 1);
+	RIG_UNTIL(r, !host_read(&r->h, NVME_REG_CSTS));
 	assert_int_equal(r->c->leases.each[2].state, LEASE_NONE);
 	assert_int_equal(r->c->leases.each[2].domain.cnt, 0);
 	host_pair_forget(&r->admin);

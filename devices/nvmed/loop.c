@@ -17,6 +17,10 @@
 #define CLOCK_ROUNDS 32u
 #define POLL_NS	     50000u
 
+/* Waits in a row in which spinning was in vain, after which each next one spins for half as long */
+#define VAIN_MAX    4u
+#define SPIN_MIN_NS 2000u
+
 #define EVENTS_MAX 16
 
 #if defined(__x86_64__)
@@ -62,7 +66,9 @@ int loop_init(struct loop *l, struct nvmed *c, const char *path, int signal)
 {
 	int ret;
 
-	*l = (struct loop){ .c = c, .signal = signal, .armed = UINT64_MAX };
+	*l = (struct loop){
+		.c = c, .signal = signal, .armed = UINT64_MAX, .spin_ns = c->config.spin_ns
+	};
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epoll < 0)
 		return -errno;
@@ -125,6 +131,23 @@ static uint64_t deadlines(struct loop *l)
 	return l->c->leases.next < next ? l->c->leases.next : next;
 }
 
+/*
+ * Deadlines, before sleeping: one that has passed makes chores, which no wake-up would come for. Returns the next one,
+ * or 0: there are such chores.
+ */
+static uint64_t deadline_next(struct loop *l)
+{
+	struct nvmed *c = l->c;
+	bool left = c->chores, made;
+	uint64_t next;
+
+	c->chores = false;
+	next = deadlines(l);
+	made = c->chores;
+	c->chores |= left;
+	return made ? 0 : next;
+}
+
 static bool look_around(struct loop *l)
 {
 	bool any = false;
@@ -176,9 +199,23 @@ static void timer_set(struct loop *l, uint64_t when)
 	l->armed = when;
 }
 
+/* A wait is over: where spinning for all of the time that is configured would have ended it, it is worth that. */
+static void spin_adapt(struct loop *l, uint64_t waited)
+{
+	if (waited < l->c->config.spin_ns) {
+		l->spin_ns = l->c->config.spin_ns;
+		l->vain = 0;
+	} else if (l->vain < VAIN_MAX) {
+		l->vain++;
+	} else if (l->spin_ns > SPIN_MIN_NS) {
+		l->spin_ns /= 2;
+	}
+}
+
 static void loop_sleep(struct loop *l)
 {
 	struct nvmed *c = l->c;
+	uint64_t since = l->moved, next;
 	bool slot = false;
 
 	set_asleep(c, 1);
@@ -189,14 +226,15 @@ static void loop_sleep(struct loop *l)
 	slot_fence();
 	c->chores |= c->events.pending_cnt != 0;
 	nvmed_chores(c);
-	if (!schedule_look(c) && !nvmed_reap(c) &&
+	if (!schedule_look(c) && !nvmed_reap(c) && (next = deadline_next(l)) &&
 	    (!c->remote || c->remote->ops->sleep(c->remote))) {
-		timer_set(l, deadlines(l));
+		timer_set(l, next);
 		vectors_rest(c);
 		slot = descriptors_wait(l, -1);
 	}
 	set_asleep(c, 0);
 	l->polled = l->moved = nvmed_clock(c);
+	spin_adapt(l, l->moved - since);
 	if (slot || l->slot.waits)
 		slot_progress(&l->slot);
 }
@@ -209,8 +247,10 @@ void loop_step(struct loop *l)
 	}
 	if (l->moved == UINT64_MAX)
 		l->moved = nvmed_clock(l->c);
+	else if (l->spin_ns < l->c->config.spin_ns)
+		nvmed_clock(l->c);
 	relax();
-	/* The clock was read by a look around, at most CLOCK_ROUNDS ago. */
-	if (l->c->now - l->moved >= l->c->config.spin_ns && l->c->now > l->moved)
+	/* Else the clock was read by a look around, at most CLOCK_ROUNDS ago. */
+	if (l->c->now - l->moved >= l->spin_ns && l->c->now > l->moved)
 		loop_sleep(l);
 }

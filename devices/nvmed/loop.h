@@ -20,6 +20,8 @@ struct nvmed;
  * @rounds:   since the clock was read
  * @polled:   when descriptors were last looked at
  * @moved:    when something last happened
+ * @spin_ns:  how long nothing may happen before it sleeps: what is configured, and less after waits that took longer
+ * @vain:     such waits in a row
  */
 struct loop {
 	struct nvmed *c;
@@ -32,6 +34,8 @@ struct loop {
 	uint64_t armed;
 	uint64_t polled;
 	uint64_t moved;
+	uint64_t spin_ns;
+	uint32_t vain;
 };
 
 /*

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,26 +11,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <rdma/fi_errno.h>
-
 #include "bridge/relay.h"
 #include "loop.h"
 #include "nvmed.h"
 #include "options.h"
+#include "port.h"
 #include "remote/target.h"
-
-/* Where a standard descriptor is closed the next file would have its number, and what is printed would be written there. */
-static void standard_open(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd < 0)
-		exit(EXIT_FAILURE);
-	close(fd);
-}
+#include "standard.h"
 
 /* A descriptor for what ends the process; before anything could be interrupted by it */
 static int signals_open(void)
@@ -102,7 +88,7 @@ static void remote_open(const struct options *opt, struct nvmed *c)
 		ret = target_create(c, opt->provider, opt->address, &c->remote);
 		if (ret)
 			errx(EXIT_FAILURE, "--fabric%s%s: %s", opt->provider ? "=" : "",
-			     opt->provider ? opt->provider : "", fi_strerror(-ret));
+			     opt->provider ? opt->provider : "", port_strerror(ret));
 	}
 	if (opt->bridge) {
 		ret = relay_create(c, opt->bridge, &c->remote);

@@ -2,6 +2,7 @@
 /* The command line of weft-nvmed */
 #define _GNU_SOURCE
 #include "options.h"
+#include "fnv.h"
 
 #include <ctype.h>
 #include <err.h>
@@ -82,7 +83,7 @@ static void usage(void)
 	       "      --granule=SIZE    in which pieces this can be lent; default: %uK\n"
 	       "      --block=SIZE      bytes of a block, 512 or 4096; default: %u\n"
 	       "      --read-only       refuse to write\n"
-	       "      --spin=USEC       how long it looks for doorbells before it sleeps; default: %u\n"
+	       "      --spin=USEC       how long it looks for doorbells at most before it sleeps; default: %u\n"
 	       "      --fabric[=PROVIDER]  serve borrowers of other hosts, over this OFI provider;\n"
 	       "                        default: tcp. Whoever reaches it can talk to it\n"
 	       "      --address=HOST    at which it does; default: any\n"
@@ -162,13 +163,12 @@ static void take_serial(struct options *opt, const char *text)
 static void make_serial(struct options *opt)
 {
 	char host[256] = "", *path = realpath(opt->file ? opt->file : opt->slot, NULL);
-	uint64_t hash = 0xcbf29ce484222325ull;
+	const char *at = path ? path : opt->slot;
+	uint64_t hash;
 
 	gethostname(host, sizeof(host) - 1);
-	for (const char *at = host; *at; at++)
-		hash = (hash ^ (uint8_t)*at) * 0x100000001b3ull;
-	for (const char *at = path ? path : opt->slot; *at; at++)
-		hash = (hash ^ (uint8_t)*at) * 0x100000001b3ull;
+	hash = fnv_add(FNV_START, host, strlen(host));
+	hash = fnv_add(hash, at, strlen(at));
 	free(path);
 	snprintf(opt->config.serial, sizeof(opt->config.serial), "WEFT%016llX",
 		 (unsigned long long)hash);

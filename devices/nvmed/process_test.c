@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "host_side.h"
+#include "nvme/lease.h"
 
 static char *program;
 static char folder[] = "/tmp/weft-nvmed-XXXXXX";
@@ -166,24 +167,33 @@ static void a_page_tells_of_the_end_and_its_lock_of_a_death(void **state)
 	}
 }
 
-static void a_lease_ends_while_it_sleeps(void **state)
+/* Again and again: how long it spins before it sleeps becomes shorter. */
+static void leases_end_while_it_sleeps(void **state)
 {
 	struct process p;
 	struct host h;
 	struct host_pair admin;
-	struct nvme_sqe arm = { .opcode = 0xc0, .cdw10 = 1, .cdw11 = 1, .cdw12 = 300 };
-	struct nvme_sqe aer = { .opcode = NVME_ADMIN_ASYNC_EVENT };
+	struct nvme_sqe arm = { .opcode = NVME_ADMIN_LEASE_ARM, .cdw10 = 1, .cdw12 = 50 };
+	struct nvme_sqe aer = { .opcode = NVME_ADMIN_ASYNC_EVENT }, read;
 	struct nvme_cqe cqe;
 
 	start(&p, in_memory);
 	assert_int_equal(host_connect(&h, slot, NULL, NULL), 0);
 	assert_int_equal(host_attach(&h), 0);
 	assert_int_equal(host_enable(&h, &admin, 16), 0);
-	assert_int_equal(host_run(&admin, &arm, NULL), 0);
-	host_submit(&admin, &aer);
-	host_ring(&admin);
-	assert_true(host_wait(&admin, &cqe));
-	assert_int_equal(cqe.result & 7, NVME_EVENT_TYPE_VENDOR);
+	read = host_rw(&h, NVME_ADMIN_GET_LOG_PAGE, 0, 1, host_take(&h, NVME_PAGE), 512);
+	read.nsid = 0;
+	read.cdw10 = NVME_LOG_LEASES | (512 / 4 - 1u) << 16;
+	read.cdw12 = 0;
+	for (arm.cdw11 = 1; arm.cdw11 <= 20; arm.cdw11++) {
+		assert_int_equal(host_run(&admin, &arm, NULL), 0);
+		host_submit(&admin, &aer);
+		host_ring(&admin);
+		assert_true(host_wait(&admin, &cqe));
+		assert_int_equal(cqe.result & 7, NVME_EVENT_TYPE_VENDOR);
+		/* Until it is read nothing else is said of leases. */
+		assert_int_equal(host_run(&admin, &read, NULL), 0);
+	}
 	host_pair_forget(&admin);
 	host_close(&h);
 	assert_int_equal(stop(&p, SIGINT), 0);
@@ -303,7 +313,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_sleeps_and_a_doorbell_wakes_it),
 		cmocka_unit_test(a_page_tells_of_the_end_and_its_lock_of_a_death),
-		cmocka_unit_test(a_lease_ends_while_it_sleeps),
+		cmocka_unit_test(leases_end_while_it_sleeps),
 		cmocka_unit_test(a_second_one_is_refused_and_a_dead_one_replaced),
 		cmocka_unit_test(a_file_has_one_controller_and_the_same_serial_in_each_run),
 		cmocka_unit_test(what_it_says_is_not_written_to_its_file),

@@ -7,6 +7,7 @@
 #define WEFT_NVMED_RIG_H
 
 #include <stdint.h>
+#include <time.h>
 
 #include "host_side.h"
 #include "loop.h"
@@ -28,7 +29,8 @@ struct rig {
 	char file[96];
 };
 
-#define RIG_LEN (16ull << 20)
+#define RIG_LEN	   (16ull << 20)
+#define RIG_WAIT_S 20
 
 /* rig_open - @config may be NULL: eight queue pairs, blocks of 512 bytes, 1 MiB of CMB in granules of 64 KiB */
 void rig_open(struct rig *r, enum rig_backend backend, const struct nvmed_config *config);
@@ -48,6 +50,15 @@ void rig_pair(struct rig *r, struct host_pair *p, uint16_t qid, uint16_t size, u
 
 /* rig_rounds - rounds of the controller */
 void rig_rounds(struct rig *r, int n);
+
+/* Rounds until a condition holds: how many it takes is the kernel's matter, where that reads and writes. */
+#define RIG_UNTIL(r, condition)                            \
+	do {                                               \
+		time_t until = time(NULL) + RIG_WAIT_S;    \
+		while (!(condition) && time(NULL) < until) \
+			rig_rounds(r, 1);                  \
+		assert_true(condition);                    \
+	} while (0)
 
 void rig_close(struct rig *r);
 

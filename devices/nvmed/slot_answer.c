@@ -90,8 +90,7 @@ static int do_map(struct nvmed *c, const struct ask *q)
 	if (!lease)
 		return -ENXIO;
 	if (q->cnt && cmb_find(&c->cmb, q->fds[0], &at))
-		ret = domain_map_named(&lease->domain, &req, c->cmb.base + at, c->cmb.granule,
-				       c->cmb.device_addr + at);
+		ret = cmb_map(&c->cmb, &lease->domain, &req, at);
 	else
 		ret = domain_map(&lease->domain, &req);
 	if (ret)
@@ -184,6 +183,23 @@ static int region_page(struct nvmed *c, const struct ask *q)
 	return 0;
 }
 
+/*
+ * A granule of a device's memory is the same memory for whoever has it next: windows that are left on it, of whichever
+ * lease, end first. -EBUSY: something is under way by one of them.
+ */
+static int granule_renew(struct nvmed *c, uint32_t index)
+{
+	struct cmb *cmb = &c->cmb;
+
+	for (uint32_t i = 0; cmb_in_use(cmb, index) && i <= NVME_LEASES; i++) {
+		struct lease *lease = &c->leases.each[i];
+
+		if (domain_unmap_named(&lease->domain, cmb->base + index * cmb->granule))
+			queues_remap(c, lease);
+	}
+	return cmb_in_use(cmb, index) ? -EBUSY : cmb_renew(cmb, index);
+}
+
 static int region_memory(struct nvmed *c, const struct ask *q)
 {
 	struct cmb *cmb = &c->cmb;
@@ -203,7 +219,7 @@ static int region_memory(struct nvmed *c, const struct ask *q)
 	if (cnt > SLOT_FDS_MAX)
 		return -EINVAL;
 	for (uint64_t i = first; i < first + cnt; i++) {
-		int ret = q->m->value ? cmb_renew(cmb, (uint32_t)i) : 0;
+		int ret = q->m->value ? granule_renew(c, (uint32_t)i) : 0;
 
 		if (ret)
 			return ret;

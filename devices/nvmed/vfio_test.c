@@ -16,13 +16,15 @@
 #include "nvme/lease.h"
 #include "rig_io.h"
 
-#define DEADLINE_MS 300
-#define LEASE	    7u
-#define LEASE_ADDR  0x500000000ull
+/* Of a command that never ends, and of one that is to end on a machine that does much else */
+#define SHORT_MS   300
+#define LONG_MS	   20000
+#define LEASE	   7u
+#define LEASE_ADDR 0x500000000ull
 
-static int open_card(void **state, bool has_cmb)
+static int open_card(void **state, uint32_t deadline_ms, bool has_cmb)
 {
-	static const struct backend_vfio from = { "0000:01:00.0", DEADLINE_MS, false };
+	const struct backend_vfio from = { "0000:01:00.0", deadline_ms, false };
 	static const struct nvmed_config config = { .queue_cnt = 8,
 						    .block = 512,
 						    .granule = 64 << 10,
@@ -46,12 +48,22 @@ static int open_card(void **state, bool has_cmb)
 
 static int setup(void **state)
 {
-	return open_card(state, false);
+	return open_card(state, LONG_MS, false);
+}
+
+static int setup_stalls(void **state)
+{
+	return open_card(state, SHORT_MS, false);
 }
 
 static int setup_cmb(void **state)
 {
-	return open_card(state, true);
+	return open_card(state, LONG_MS, true);
+}
+
+static int setup_cmb_stalls(void **state)
+{
+	return open_card(state, SHORT_MS, true);
 }
 
 static int teardown(void **state)
@@ -219,6 +231,45 @@ static void device_has_its_own_memory_in_windows(void **state)
 	close(again);
 }
 
+/* As who has had a granule, and given it back without closing what leads there. */
+static void granule_is_out_of_reach_by_its_old_windows(void **state)
+{
+	struct slot_message renew = {
+		.kind = SLOT_REGION, .index = 2, .addr = GRANULE, .len = GRANULE, .value = 1
+	};
+	struct slot_message again = renew;
+	struct rig_io *io = *state;
+	struct host *h = &io->rig.h;
+	int fd = granule_name(io, 1, true);
+	struct nvme_sqe sqe;
+	struct nvme_cqe cqe;
+
+	assert_int_equal(host_map(h, 0, CMB_WINDOW, GRANULE, SLOT_DMA_WRITE, fd), 0);
+	assert_int_equal(host_map(h, 0, CMB_WINDOW + GRANULE, GRANULE, SLOT_DMA_READ, fd), 0);
+	rig_fill(model.medium, 4096, 11);
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 8, CMB_WINDOW), 0);
+	assert_int_equal(rig_rw(io, NVME_IO_WRITE, 8, 8, CMB_WINDOW + GRANULE), 0);
+	/* Not while the device may still be at it. */
+	model.stalls = true;
+	sqe = host_rw(h, NVME_IO_READ, 0, 8, CMB_WINDOW, 4096);
+	host_submit(&io->q, &sqe);
+	host_ring(&io->q);
+	rig_rounds(&io->rig, 100);
+	assert_int_equal(host_ask(h, &renew, NULL, 0, NULL), -EBUSY);
+	assert_true(host_wait(&io->q, &cqe));
+	model.stalls = false;
+	assert_int_equal(rw_until_ready(io), 0);
+	assert_int_equal(host_ask(h, &again, NULL, 0, NULL), 0);
+	/* What the next one has there is not this one's to read, or to overwrite. */
+	assert_int_equal(rig_rw(io, NVME_IO_READ, 0, 8, CMB_WINDOW), NVME_SC_DATA_TRANSFER);
+	assert_int_equal(rig_rw(io, NVME_IO_WRITE, 8, 8, CMB_WINDOW + GRANULE),
+			 NVME_SC_DATA_TRANSFER);
+	for (uint32_t i = 0; i < GRANULE; i++)
+		assert_int_equal(model.cmb[GRANULE + i], 0);
+	assert_int_equal(host_unmap(h, 0, CMB_WINDOW, GRANULE), -ENOENT);
+	close(fd);
+}
+
 static void memory_of_a_device_is_there_after_a_reset(void **state)
 {
 	struct rig_io *io = *state;
@@ -379,22 +430,22 @@ static void device_that_vanishes_ends_the_controller(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_WITH(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)	       TEST_WITH(name, setup)
 	const struct CMUnitTest tests[] = {
 		TEST(data_is_what_was_written),
 		TEST(what_the_device_lacks_is_refused),
 		TEST(identify_says_what_the_device_is),
 		TEST(logs_are_those_of_the_device),
-		cmocka_unit_test_setup_teardown(device_has_its_own_memory_in_windows, setup_cmb,
-						teardown),
-		cmocka_unit_test_setup_teardown(memory_of_a_device_is_there_after_a_reset,
-						setup_cmb, teardown),
+		TEST_WITH(device_has_its_own_memory_in_windows, setup_cmb),
+		TEST_WITH(granule_is_out_of_reach_by_its_old_windows, setup_cmb_stalls),
+		TEST_WITH(memory_of_a_device_is_there_after_a_reset, setup_cmb_stalls),
 		TEST(wild_pages_do_not_reach_the_device),
 		TEST(forged_completions_end_nothing),
-		TEST(command_that_does_not_end_resets_the_controller),
-		TEST(controller_that_does_not_stop_is_reset_as_a_function),
-		TEST(controller_that_does_not_begin_accesses_nothing),
-		TEST(lease_ends_once_its_memory_is_out_of_reach),
+		TEST_WITH(command_that_does_not_end_resets_the_controller, setup_stalls),
+		TEST_WITH(controller_that_does_not_stop_is_reset_as_a_function, setup_stalls),
+		TEST_WITH(controller_that_does_not_begin_accesses_nothing, setup_stalls),
+		TEST_WITH(lease_ends_once_its_memory_is_out_of_reach, setup_stalls),
 		TEST(device_that_is_asked_back_ends_the_controller),
 		TEST(device_that_vanishes_ends_the_controller),
 	};

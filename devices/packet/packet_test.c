@@ -220,7 +220,6 @@ static void set_timer(suseconds_t us)
 {
 	struct itimerval timer = { { 0, us }, { 0, us } };
 
-	signal(SIGALRM, SIG_DFL);
 	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = interrupted }, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
 }

@@ -129,6 +129,13 @@ int port_open(const struct port_request *request, struct port *port)
 	return ret ? ret : open_found(port, request->cq_len);
 }
 
+const char *port_strerror(int err)
+{
+	if (err == -FI_ENODATA)
+		return "there is no such provider, or no such address of this host ('weft info' lists them)";
+	return fi_strerror(-err);
+}
+
 int port_open_alike(const struct port *port, size_t cq_len, struct port *alike)
 {
 	*alike = (struct port){

@@ -67,6 +67,9 @@ struct port {
  */
 int port_open(const struct port_request *request, struct port *port);
 
+/* port_strerror - what to tell a user of @err, which port_open() has returned for an endpoint of its own */
+const char *port_strerror(int err);
+
 /* port_open_alike - another one, of what @port has found. Returns 0 or -FI_E* */
 int port_open_alike(const struct port *port, size_t cq_len, struct port *alike);
 

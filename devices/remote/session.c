@@ -44,10 +44,10 @@ static void lay_out(struct session *s)
 	at->lists = take(&end, (uint64_t)s->work_cnt * NVME_PAGE);
 	at->buffers = take(&end, (uint64_t)s->work_cnt * SESSION_INLINE);
 	at->pool = take(&end, SESSION_POOL);
+	at->receives = take(&end, s->receive_cnt * SESSION_RECEIVE);
 	at->cqes = take(&end, s->work_cnt * sizeof(struct nvme_cqe));
 	at->fetched = take(&end, SESSION_FETCH * sizeof(struct nvme_sqe));
 	at->tells = take(&end, SESSION_TELLS * sizeof(struct remote_complete));
-	at->receives = take(&end, (uint64_t)s->receive_cnt * SESSION_MESSAGE);
 	at->len = end;
 }
 
@@ -81,9 +81,8 @@ static int open_memory(struct session *s)
 
 static int post(struct session *s, struct receive *r)
 {
-	uint8_t *mem = s->memory + s->at.receives + (size_t)r->op.index * SESSION_MESSAGE;
-
-	return (int)fi_recv(s->ep, mem, SESSION_MESSAGE, port_desc(s->mr), FI_ADDR_UNSPEC, r);
+	return (int)fi_recv(s->ep, message_of(s, r), SESSION_MESSAGE, port_desc(s->mr),
+			    FI_ADDR_UNSPEC, r);
 }
 
 static int open_endpoint(struct session *s, const struct port *port)

@@ -4,8 +4,10 @@
  *
  * Commands come in a receive, which stays as it is until all of them have been taken. Each becomes a work, which has a
  * buffer of its own for small data, and gets a part of the session's pool for more. Its data is fetched if it did not come
- * along; then its entry goes into the submission queue. When it has completed, what was read is written to the borrower, or
- * the borrower is told. A work is free when that transfer has ended.
+ * along. Data that came with the last command of a message stays where it is, and the receive with it, until the work is
+ * free, unless too few receives are left then: the data of a message's only command begins a page. Then its entry goes into
+ * the submission queue. When it has completed, what was read is written to the borrower, or the borrower is told. A work is
+ * free when that transfer has ended.
  */
 #ifndef WEFT_DEVICES_REMOTE_SESSION_H
 #define WEFT_DEVICES_REMOTE_SESSION_H
@@ -19,10 +21,13 @@
 
 #define SESSION_INLINE	8192u /* data that comes along; a work's own buffer */
 #define SESSION_MESSAGE (512u + SESSION_INLINE + 1024u) /* bytes of a receive */
-#define SESSION_POOL	(4u << 20)			/* for data that is longer */
-#define SESSION_DATA	(1u << 20)			/* of one command */
-#define SESSION_FETCH	32u /* entries that are read at once from the borrower's queue */
-#define SESSION_TELLS	16u /* messages that are under way to the borrower */
+#define SESSION_LEAD \
+	(NVME_PAGE - sizeof(struct remote_head) - sizeof(struct nvme_sqe)) /* in front of it */
+#define SESSION_RECEIVE nvme_page_len(SESSION_LEAD + SESSION_MESSAGE)
+#define SESSION_POOL	(4u << 20) /* for data that is longer */
+#define SESSION_DATA	(1u << 20) /* of one command */
+#define SESSION_FETCH	32u	   /* entries that are read at once from the borrower's queue */
+#define SESSION_TELLS	16u	   /* messages that are under way to the borrower */
 
 struct nvmed;
 struct session;
@@ -60,7 +65,7 @@ enum work_state {
 /*
  * struct work - a command of the borrower, by the id that its entry has here
  * @sqe:     as it came
- * @buf, @len: its data, in the session's memory; @pages: of the pool, 0: its own buffer
+ * @buf, @len: its data, in the session's memory; @pages: of the pool, 0: its own buffer, or in what it @keeps
  * @pending: transfers of it that have not ended
  */
 struct work {
@@ -72,14 +77,19 @@ struct work {
 	uint32_t len;
 	uint32_t pages;
 	uint32_t pending;
+	struct receive *keeps;
 };
 
-/* struct receive - @len: bytes of its message; @at: where its next command is; @left: commands that have not been taken */
+/*
+ * struct receive - @len: bytes of its message; @at: where its next command is; @left: commands that have not been taken;
+ * @kept: a work has its data there
+ */
 struct receive {
 	struct op op;
 	uint32_t len;
 	uint32_t at;
 	uint32_t left;
+	bool kept;
 };
 
 /*
@@ -101,8 +111,8 @@ struct near {
  * struct places - where what is in a session's memory; from @cqes on the lease's domain does not have it
  */
 struct places {
-	uint64_t sq, cq, lists, buffers, pool;
-	uint64_t cqes, fetched, tells, receives;
+	uint64_t sq, cq, lists, buffers, pool, receives;
+	uint64_t cqes, fetched, tells;
 	uint64_t len;
 };
 
@@ -118,6 +128,7 @@ struct places {
  * @over:     the pair is gone; @over_ns: since when
  * @idle:     polls since anything came
  * @waiting:  receives with commands that have not been taken
+ * @kept_cnt: those of @receive_cnt that works keep
  * @out:      work that is to be told
  * @pool_map: a bit for each page in use
  */
@@ -146,7 +157,7 @@ struct session {
 	struct work *work;
 	struct receive *receives;
 	struct op *tells;
-	uint32_t receive_cnt;
+	uint32_t receive_cnt, kept_cnt;
 	struct ops free_work, free_tells, waiting, out;
 	uint32_t tells_under_way;
 	struct near near;
@@ -180,6 +191,11 @@ static inline struct op *ops_take(struct ops *ops)
 	if (!ops->first)
 		ops->last = &ops->first;
 	return op;
+}
+
+static inline uint8_t *message_of(struct session *s, const struct receive *r)
+{
+	return s->memory + s->at.receives + r->op.index * SESSION_RECEIVE + SESSION_LEAD;
 }
 
 static inline struct work *work_of(struct op *op)

@@ -10,11 +10,6 @@
 
 #include "nvmed/nvmed.h"
 
-static uint8_t *message_of(struct session *s, const struct receive *r)
-{
-	return s->memory + s->at.receives + (size_t)r->op.index * SESSION_MESSAGE;
-}
-
 static bool moves_in(const struct nvme_sqe *sqe)
 {
 	return sqe->opcode == NVME_IO_WRITE || sqe->opcode == NVME_IO_COMPARE ||
@@ -65,9 +60,17 @@ static void give_buffer(struct session *s, struct work *w)
 
 void work_free(struct session *s, struct work *w)
 {
+	struct receive *r = w->keeps;
+
 	give_buffer(s, w);
 	w->state = WORK_FREE;
+	w->keeps = NULL;
 	ops_add(&s->free_work, &w->op);
+	if (!r)
+		return;
+	r->kept = false;
+	s->kept_cnt--;
+	session_receive_again(s, r);
 }
 
 void work_end(struct session *s, struct work *w, const struct nvme_cqe *cqe)
@@ -118,6 +121,21 @@ void work_queue(struct session *s, struct work *w, int err)
 	doorbell_store(&s->c->bells[s->qid].page->sq_tail, s->sq_tail);
 }
 
+/* Whether data of the last command of @r stays there. What a device is told of begins a page, as buffers do. */
+static bool may_keep(const struct session *s, const struct receive *r, const uint8_t *data)
+{
+	return r->left == 1 && !((uintptr_t)data % NVME_PAGE) &&
+	       s->kept_cnt < s->receive_cnt / 4 * 3;
+}
+
+static void keep(struct session *s, struct work *w, struct receive *r, const uint8_t *data)
+{
+	w->buf = (uint64_t)(data - s->memory);
+	w->keeps = r;
+	r->kept = true;
+	s->kept_cnt++;
+}
+
 /* Read what a command writes from the borrower's memory. */
 static int fetch_data(struct session *s, struct work *w)
 {
@@ -133,10 +151,11 @@ static int fetch_data(struct session *s, struct work *w)
 
 /*
  * Take a command.
- * @data: what came along, or NULL
+ * @r, @data: what came along, and in which receive; or NULL
  * Returns false when there is no room for it now.
  */
-static bool take(struct session *s, const struct nvme_sqe *sqe, const uint8_t *data)
+static bool take(struct session *s, const struct nvme_sqe *sqe, struct receive *r,
+		 const uint8_t *data)
 {
 	uint64_t len = remote_data_len(sqe, s->c->config.block);
 	struct op *op = s->free_work.first;
@@ -151,7 +170,9 @@ static bool take(struct session *s, const struct nvme_sqe *sqe, const uint8_t *d
 	w->pending = 0;
 	if (!take_buffer(s, w))
 		return false;
-	if (data) {
+	if (data && may_keep(s, r, data)) {
+		keep(s, w, r, data);
+	} else if (data) {
 		memcpy(s->memory + w->buf, data, w->len);
 	} else if (w->len && moves_in(sqe)) {
 		err = fetch_data(s, w);
@@ -196,7 +217,7 @@ static bool take_next(struct session *s, struct receive *r)
 		session_break(s, "sent no command");
 		return false;
 	}
-	if (!take(s, &sqe, data))
+	if (!take(s, &sqe, r, data))
 		return false;
 	r->at = (uint32_t)at;
 	r->left--;
@@ -215,7 +236,7 @@ static bool take_fetched(struct session *s)
 			session_break(s, "has no command in its queue");
 			return false;
 		}
-		if (!take(s, &sqe, NULL))
+		if (!take(s, &sqe, NULL, NULL))
 			return false;
 		s->near.taken++;
 	}
@@ -262,7 +283,8 @@ void session_take(struct session *s)
 			if (!take_next(s, r))
 				return;
 		ops_take(&s->waiting);
-		session_receive_again(s, r);
+		if (!r->kept)
+			session_receive_again(s, r);
 	}
 	if (!s->broken && s->near.entries && !s->near.fetching && take_fetched(s) &&
 	    s->near.head != s->near.tail)

@@ -69,9 +69,10 @@ static int write_data(struct session *s, struct work *w)
 	int ret;
 
 	if (!s->near.entries && s->port.data_len) {
-		ret = (int)fi_writedata(s->ep, iov.iov_base, w->len, desc,
-					remote_data(&s->place, w->sqe.cid), s->peer, to.addr,
-					to.key, &w->op);
+		msg.data = remote_data(&s->place, w->sqe.cid);
+		/* What more is to be told leaves with it. */
+		ret = (int)fi_writemsg(s->ep, &msg,
+				       FI_REMOTE_CQ_DATA | (w->op.next ? FI_MORE : 0));
 		if (ret)
 			return ret;
 		w->state = WORK_SENDING;

@@ -26,7 +26,8 @@
  * an earlier one rings nothing any more; once a queue of it is there REGION gives this page again; with the last queue of
  * the pair (deleted, by the end of its lease, by a reset) the page ends. That of the admin pair is new after each ATTACH,
  * and stays over resets. Nobody reads the eventfd. A granule that was lent is likewise asked for anew, with a value of 1: it
- * becomes a new file, of zeros; what has the old one keeps that.
+ * becomes a new file, of zeros; what has the old one keeps that. Where it is memory of a device, which can't become another
+ * one, the mappings of the old one end, in whichever domain, and -EBUSY says that something is still under way by them.
  *
  * A controller whose queue pairs are those of a device (SLOT_DIRECT) gives, for a pair that is not the admin one, a part
  * of the device's file. Beside REGION is a pidfd of the process that is to map it; it is killed when the controller ends

@@ -133,6 +133,20 @@ static bool ring_take(struct card_ring *r, struct nvme_cqe *cqe)
 	return true;
 }
 
+/* The next completion of an admin command. Returns false if there was none when it was @end. */
+static bool admin_take(struct card *card, uint64_t end, struct nvme_cqe *cqe)
+{
+	bool over;
+
+	do {
+		/* Before the look: this thread may have stood still since the last one. */
+		over = clock_ns() > end;
+		if (ring_take(&card->admin, cqe))
+			return true;
+	} while (!over);
+	return false;
+}
+
 int card_admin(struct card *card, struct nvme_sqe *sqe, void *data, uint32_t *result)
 {
 	uint64_t end = clock_ns() + ADMIN_NS;
@@ -146,9 +160,8 @@ int card_admin(struct card *card, struct nvme_sqe *sqe, void *data, uint32_t *re
 	ring_put(&card->admin, sqe);
 	ring_tell(card, &card->admin);
 	do {
-		while (!ring_take(&card->admin, &cqe))
-			if (clock_ns() > end)
-				return -ETIMEDOUT;
+		if (!admin_take(card, end, &cqe))
+			return -ETIMEDOUT;
 		ring_tell(card, &card->admin);
 	} while (cqe.cid != sqe->cid);
 	if (data)

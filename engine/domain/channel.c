@@ -89,6 +89,8 @@ static int engine_channel_open_rest(struct engine_channel *fresh,
 	case ENGINE_CHANNEL_SET:
 	case ENGINE_CHANNEL_QUEUE:
 		return engine_channel_open_over(fresh, domain);
+	case ENGINE_CHANNEL_CALL:
+		return 0;
 	case ENGINE_CHANNEL_BELL:
 		break;
 	}
@@ -243,8 +245,10 @@ void engine_channel_wakers(const struct engine_channel *c, struct platform_waker
 {
 	bool here = engine_channel_is_local(c);
 
-	on->bell = here && c->kind == ENGINE_CHANNEL_DOMAIN ? &c->bell : NULL;
-	on->descriptor = here ? c->poll_set : -1;
+	*on = (struct platform_wakers){
+		.bell = here && c->kind == ENGINE_CHANNEL_DOMAIN ? &c->bell : NULL,
+		.descriptor = here ? c->poll_set : -1,
+	};
 }
 
 bool engine_channel_enter(struct engine_channel *c, struct platform_wakers *on)

@@ -33,7 +33,8 @@ static const char *engine_call_why(ssize_t err)
 		return "not among the capabilities that the endpoint or context was opened with; ask for "
 		       "them in fi_info.caps, tx_attr.caps and rx_attr.caps";
 	case FI_EOPBADSTATE:
-		return "not enabled, or opened by the process that this one is a fork of; fi_enable comes first";
+		return "not enabled (fi_enable comes first), of type FI_EP_MSG and not connected, or opened "
+		       "by the process that this one is a fork of";
 	case FI_ENOCQ:
 		return "no completion queue and no counter is bound for that direction; bind one of them";
 	case FI_EOPNOTSUPP:

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocking calls spin before they sleep: sleeping and being woken takes longer than most answers. Called
- * by blocking calls on any thread, without the domain held.
+ * Blocking calls spin before they sleep, where sleeping and being woken takes longer than most answers: for
+ * PLATFORM_SPIN_NS at most. Called by blocking calls on any thread, without the domain held.
  */
 #include "waiting.h"
 
-#define SPIN_MAX_NS 50000u
 #define SPIN_MIN_NS 2000u
 /* Consecutive spins in vain after which the next one is half as long */
 #define VAIN_MAX 4u
@@ -36,11 +35,14 @@ uint64_t engine_sleeper_ns(const struct engine_sleeper *s, uint64_t most)
 bool engine_sleeper_spins(struct engine_sleeper *s)
 {
 	uint32_t most = atomic_load_explicit(&s->channel->spin_ns, memory_order_relaxed);
-	uint64_t now = platform_now_ns();
+	uint64_t now;
 
+	if (!PLATFORM_SPIN_NS)
+		return false;
+	now = platform_now_ns();
 	if (!s->begin_ns)
 		s->begin_ns = now;
-	if (s->crowded || now - s->begin_ns >= (most ? most : SPIN_MAX_NS))
+	if (s->crowded || now - s->begin_ns >= (most ? most : PLATFORM_SPIN_NS))
 		return false;
 	if (++s->turns % YIELD_TURNS) {
 		platform_relax();
@@ -52,7 +54,7 @@ bool engine_sleeper_spins(struct engine_sleeper *s)
 }
 
 /*
- * A wait that ended within SPIN_MAX_NS sets the time to spin to that; after several longer ones it
+ * A wait that ended within PLATFORM_SPIN_NS sets the time to spin to that; after several longer ones it
  * halves.
  */
 void engine_sleeper_end(const struct engine_sleeper *s)
@@ -63,9 +65,9 @@ void engine_sleeper_end(const struct engine_sleeper *s)
 
 	if (!s->begin_ns)
 		return;
-	if (!most || platform_now_ns() - s->begin_ns < SPIN_MAX_NS) {
+	if (!most || platform_now_ns() - s->begin_ns < PLATFORM_SPIN_NS) {
 		vain = 0;
-		most = SPIN_MAX_NS;
+		most = PLATFORM_SPIN_NS;
 	} else if (vain < VAIN_MAX) {
 		vain++;
 	} else if (most > SPIN_MIN_NS) {

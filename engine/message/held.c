@@ -3,9 +3,22 @@
  * Held messages: they have no receive yet, or have arrived before their turn. Called from receive
  * calls and from progress; the caller holds the domain.
  */
+#include "in_order.h"
 #include "peer.h"
 #include "recv.h"
 #include "send.h"
+
+/*
+ * Returns true if the endpoint holds as many messages as it may, and its part of these is the peer's: who fills them is
+ * the one whose connection ends, and nobody who sends little.
+ */
+static bool engine_held_full(const struct engine_peer *peer)
+{
+	const struct engine_ep *ep = peer->ep;
+
+	return unlikely(ep->held_cnt >= ep->held_max) &&
+	       peer->held_cnt >= ep->held_max / (ep->peer_cnt[0] + ep->peer_cnt[1]);
+}
 
 static struct engine_held *engine_held_new(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 					   const struct packet *packet)
@@ -14,6 +27,8 @@ static struct engine_held *engine_held_new(struct engine_rx_ctx *ctx, struct eng
 	struct engine_held *held;
 	bool pooled = packet->len <= ENGINE_HELD_SMALL;
 
+	if (engine_held_full(peer))
+		return NULL;
 	held = pooled ? pool_get(&ep->held_pool) : platform_alloc(sizeof(*held) + packet->len);
 	if (!held)
 		return NULL;
@@ -27,6 +42,7 @@ static struct engine_held *engine_held_new(struct engine_rx_ctx *ctx, struct eng
 	held->lost = false;
 	held->counted = true;
 	peer->held_cnt++;
+	ep->held_cnt++;
 	list_init(&held->link);
 	list_init(&held->arriving);
 	return held;
@@ -36,6 +52,7 @@ void engine_held_free(struct engine_ep *ep, struct engine_held *held)
 {
 	list_remove(&held->arriving);
 	held->peer->held_cnt--;
+	ep->held_cnt--;
 	if (held->pooled)
 		pool_put(&ep->held_pool, held);
 	else
@@ -144,6 +161,7 @@ void engine_held_receive(struct engine_held *held, struct engine_rx *rx)
 		held->state = HELD_MATCHED;
 		held->rx = rx;
 		list_add_tail(&peer->receiving, &rx->link);
+		engine_rx_order(rx);
 	}
 }
 

@@ -9,6 +9,7 @@
  * The caller holds the domain.
  */
 #include "complete.h"
+#include "in_order.h"
 #include "recv.h"
 
 static size_t engine_multi_free(const struct engine_rx *whole)
@@ -107,6 +108,10 @@ void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx)
 		rx->ctx->ep->group_ops->received(rx, 0);
 		return;
 	}
+	if (rx->flags & ENGINE_ORDERED) {
+		engine_rx_in_turn(domain, rx);
+		return;
+	}
 	if (rx->len > rx->cap) {
 		engine_recv_error(domain, rx, -FI_ETRUNC);
 		return;
@@ -129,8 +134,10 @@ void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx)
 {
 	struct engine_rx *whole = rx->whole;
 
+	if (rx->flags & ENGINE_ORDERED)
+		engine_rx_unorder(rx);
 	if (rx->landing) {
-		rx->landing->ops->drop(rx->peer->ep, rx->landing);
+		rx->landing->ops->drop(rx->peer, rx->landing);
 		rx->landing = NULL;
 	}
 	if (!(rx->flags & ENGINE_PART)) {

@@ -7,6 +7,7 @@
  * held already by the slots of object/safe.c.
  */
 #include "recv.h"
+#include "in_order.h"
 #include "refuse.h"
 #include "guard.h"
 #include "post.h"
@@ -56,9 +57,13 @@ void engine_recv_error(struct engine_domain *domain, struct engine_rx *rx, int e
 			: rx->flags & ENGINE_MULTI ? rx->src
 						   : FI_ADDR_NOTAVAIL;
 
+	if (rx->flags & ENGINE_ORDERED) {
+		engine_rx_out_of_turn(domain, rx, err);
+		return;
+	}
 	if (rx->landing) {
 		/* A large write of the peer: the initiator reports its end. */
-		rx->landing->ops->drop(rx->peer->ep, rx->landing);
+		rx->landing->ops->drop(rx->peer, rx->landing);
 		rx->landing = NULL;
 		engine_rx_put(domain, rx);
 		return;
@@ -93,6 +98,8 @@ void engine_recv_finish(struct engine_domain *domain, struct engine_rx *rx)
 	uint64_t id = rx->peer_id, len = rx->len;
 	bool send_fin = rx->flags & PACKET_DELIVERY;
 
+	if (unlikely(!list_empty(&peer->rx_order)))
+		engine_rx_order(rx);
 	engine_recv_done(domain, rx);
 	if (send_fin)
 		engine_ctl(peer, PACKET_FIN, id, len, NULL);

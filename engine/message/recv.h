@@ -218,7 +218,7 @@ void engine_part_free(struct engine_domain *domain, struct engine_rx *part, bool
 
 /*
  * engine_recv_end - engine_recv_done() of the receives that are not inlined: parts, deferred work,
- * receives of groups, and messages that are longer than their buffer
+ * receives of groups and of connected endpoints, and messages that are longer than their buffer
  */
 void engine_recv_end(struct engine_domain *domain, struct engine_rx *rx);
 
@@ -236,8 +236,8 @@ void engine_rx_drop(struct engine_domain *domain, struct engine_rx *rx);
  */
 static inline void engine_recv_done(struct engine_domain *domain, struct engine_rx *rx)
 {
-	if (unlikely(rx->len > rx->cap ||
-		     rx->flags & (ENGINE_PART | ENGINE_DEFERRED | PACKET_GROUP))) {
+	if (unlikely(rx->len > rx->cap || rx->flags & (ENGINE_PART | ENGINE_DEFERRED |
+						       ENGINE_ORDERED | PACKET_GROUP))) {
 		engine_recv_end(domain, rx);
 		return;
 	}

@@ -20,6 +20,7 @@
  *
  * Called from receive calls and from progress; the caller holds the domain.
  */
+#include "in_order.h"
 #include "recv.h"
 #include "send.h"
 
@@ -161,6 +162,7 @@ void engine_rndv_receive(struct engine_ep *ep, struct engine_peer *peer, struct 
 	rx->flags |= packet->flags & PACKET_DELIVERY;
 	rx->got = rx->incoming = 0;
 	list_add_tail(&peer->receiving, &rx->link);
+	engine_rx_order(rx);
 	if (!engine_rndv_want(rx))
 		engine_rndv_pulled(&rx->op, 0);
 	else if (!engine_rndv_begin(rx, packet, rts->addr))

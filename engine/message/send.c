@@ -10,6 +10,7 @@
 #include "send.h"
 #include "brief.h"
 #include "conns.h"
+#include "in_order.h"
 #include "recv.h"
 
 #define SEND_FLAGS                                                                      \
@@ -88,7 +89,9 @@ int engine_tx_rts(struct engine_peer *peer, struct engine_tx *tx)
 	struct packet *packet;
 	void *payload;
 
-	if (peer->wire->get) {
+	if (peer->wire->get_by_id) {
+		flags |= PACKET_PULL;
+	} else if (peer->wire->get) {
 		flags |= tx->iov_cnt == 1 ? PACKET_PULL : PACKET_PULL | PACKET_PIECES;
 		rts.addr = tx->iov_cnt == 1 ? (uintptr_t)tx->iov[0].iov_base
 					    : (uintptr_t)tx->iov;
@@ -214,6 +217,7 @@ static ssize_t engine_send_queue(struct engine_ep *ep, struct engine_peer *peer,
 	tx->kind = PACKET_EAGER;
 	tx->work_cntr = work_cntr;
 	ep->queued_cnt++;
+	engine_tx_order(tx);
 	engine_tx_queue(peer, tx);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include "complete.h"
 #include "conns.h"
+#include "in_order.h"
 #include "peer.h"
 #include "tx.h"
 
@@ -75,7 +76,8 @@ static void engine_tx_count(struct engine_tx *tx, struct engine_cntr *cntr, int 
 		engine_deferred_end(cntr, tx->work_cntr, tx->flags, status, len);
 }
 
-void engine_tx_end(struct engine_tx *tx, int status)
+/* Counts an operation that has ended, writes its completion and frees it. */
+static void engine_tx_report(struct engine_tx *tx, int status)
 {
 	struct engine_tx_ctx *ctx = tx->ctx;
 	void *context = tx->context;
@@ -110,6 +112,14 @@ void engine_tx_end(struct engine_tx *tx, int status)
 		engine_complete_error(ctx->cq, &err);
 	}
 	engine_tx_free(tx);
+}
+
+void engine_tx_end(struct engine_tx *tx, int status)
+{
+	if (unlikely(tx->flags & ENGINE_ORDERED))
+		engine_tx_in_turn(tx, status, engine_tx_report);
+	else
+		engine_tx_report(tx, status);
 }
 
 /* struct wire_op.done: the wire has sent the payload from the caller's memory, or failed. */

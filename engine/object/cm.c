@@ -78,25 +78,45 @@ void engine_cm_report_to(struct engine_ep *ep, struct engine_eq *eq)
 
 /* What the peer does. */
 
-static int engine_cm_up(struct engine_peer *peer, const struct hello *hello)
+/* Reports that the endpoint is connected by that conn. @data: of the peer, or NULL */
+static int engine_cm_connected(struct engine_ep *ep, struct wire_conn *conn,
+			       const struct hello_data *data)
 {
-	struct engine_ep *ep = peer->ep;
 	struct engine_cm *cm = ep->cm;
-	bool ours = cm->state == CM_CONNECTING;
 	struct eq_event *event;
 	int ret;
 
-	ret = peer->conn->wire->ops->names(peer->conn, &cm->local, &cm->remote);
+	ret = conn->wire->ops->names(conn, &cm->local, &cm->remote);
 	if (ret)
 		return ret;
-	event = engine_cm_event(FI_CONNECTED, &ep->ctx.fid.fid, NULL,
-				ours ? &hello->data : NULL);
+	event = engine_cm_event(FI_CONNECTED, &ep->ctx.fid.fid, NULL, data);
 	if (!event)
 		return -FI_ENOMEM;
 	cm->state = CM_CONNECTED;
-	engine_only_open(ep);
 	engine_eq_post(ep->eq, event);
 	return 0;
+}
+
+/*
+ * The event is before the peer's next request, which may come as soon as the peer has the answer.
+ * Where it can't be posted now, up() tries it again, or tells why not.
+ */
+static void engine_cm_answering(struct engine_peer *peer, struct wire_conn *conn)
+{
+	(void)engine_cm_connected(peer->ep, conn, NULL);
+}
+
+static int engine_cm_up(struct engine_peer *peer, const struct hello *hello)
+{
+	struct engine_ep *ep = peer->ep;
+	bool ours = ep->cm->state == CM_CONNECTING;
+	int ret = 0;
+
+	if (ep->cm->state != CM_CONNECTED)
+		ret = engine_cm_connected(ep, peer->conn, ours ? &hello->data : NULL);
+	if (!ret)
+		engine_only_open(ep);
+	return ret;
 }
 
 /*
@@ -174,6 +194,7 @@ static void engine_cm_lost(struct engine_peer *peer, int err)
 }
 
 static const struct engine_cm_ops cm_ops = {
+	.answering = engine_cm_answering,
 	.up = engine_cm_up,
 	.refused = engine_cm_refused,
 	.lost = engine_cm_lost,
@@ -299,6 +320,9 @@ static int engine_cm_accept(struct fid_ep *fid, const void *param, size_t len)
 	if (ret)
 		return ret;
 	ret = engine_cm_take(ep, &data);
+	/* The conn comes up in this round: the event is posted already. */
+	if (!ret)
+		engine_domain_progress(ep->domain);
 	engine_leave(ep->domain);
 	return ret ? engine_cm_refuse(
 			     ep, ret, "fi_accept",

@@ -167,12 +167,13 @@ static int engine_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeou
 	 * such ones.
 	 */
 	engine_sleeper_init(&sleeper, &cntr->domain->channel, timeout);
+	sleeper.patient = cntr->wait.obj == FI_WAIT_YIELD;
 	sleeper.wait = &cntr->wait.base;
 	sleeper.there = engine_cntr_there;
 	sleeper.arg = &want;
 	while ((ret = engine_cntr_look(&want)) == -FI_EAGAIN) {
-		if (engine_sleeper_over(&sleeper)) {
-			ret = -FI_ETIMEDOUT;
+		if (sleeper.interrupted || engine_sleeper_over(&sleeper)) {
+			ret = sleeper.interrupted ? -FI_EINTR : -FI_ETIMEDOUT;
 			break;
 		}
 		engine_sleeper_wait(&sleeper);

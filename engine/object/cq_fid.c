@@ -235,10 +235,12 @@ static ssize_t engine_cq_wait(struct cq_want *want, void *buf, size_t cnt, fi_ad
 			if (ret != -FI_EAGAIN)
 				return ret;
 		}
-		/* At the deadline fewer entries than the threshold are returned. */
-		if (engine_signals_obey(&want->cq->signals, want->before) ||
-		    engine_sleeper_over(s))
-			return fid->ops->readfrom(fid, buf, cnt, src);
+		/* At the end fewer entries than the threshold are returned. */
+		if (engine_signals_obey(&want->cq->signals, want->before) || s->interrupted ||
+		    engine_sleeper_over(s)) {
+			ret = fid->ops->readfrom(fid, buf, cnt, src);
+			return ret == -FI_EAGAIN && s->interrupted ? -FI_EINTR : ret;
+		}
 		engine_sleeper_wait(s);
 	}
 }
@@ -261,6 +263,7 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 				     "the queue has no wait object; open it with wait_obj "
 				     "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
 	engine_sleeper_init(&sleeper, &cq->domain->channel, timeout);
+	sleeper.patient = cq->wait.obj == FI_WAIT_YIELD;
 	sleeper.wait = &cq->wait.base;
 	sleeper.there = engine_cq_there;
 	sleeper.arg = &want;

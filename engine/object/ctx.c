@@ -119,6 +119,12 @@ static int engine_attr_refuse(const struct engine_domain *domain, const char *ca
 	return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, call, why, value);
 }
 
+/* Returns true if flags are among those that calls of a direction may have by default. */
+static bool engine_op_flags_known(uint64_t flags, uint64_t known)
+{
+	return !(flags & ~(known & ~FI_TRIGGER) & ~engine_trigger_flag);
+}
+
 int engine_tx_attr_check(const struct engine_domain *domain, const char *call,
 			 const struct fi_tx_attr *attr)
 {
@@ -128,7 +134,7 @@ int engine_tx_attr_check(const struct engine_domain *domain, const char *call,
 		return engine_attr_refuse(domain, call,
 					  "tx_attr.caps beyond those that fi_getinfo offers",
 					  attr->caps);
-	if (attr->op_flags & ~ENGINE_TX_OP_FLAGS)
+	if (!engine_op_flags_known(attr->op_flags, ENGINE_TX_OP_FLAGS))
 		return engine_attr_refuse(domain, call,
 					  "tx_attr.op_flags that are no flags of all sends",
 					  attr->op_flags);
@@ -155,7 +161,7 @@ int engine_rx_attr_check(const struct engine_domain *domain, const char *call,
 		return engine_attr_refuse(domain, call,
 					  "rx_attr.caps beyond those that fi_getinfo offers",
 					  attr->caps);
-	if (attr->op_flags & ~ENGINE_RX_OP_FLAGS)
+	if (!engine_op_flags_known(attr->op_flags, ENGINE_RX_OP_FLAGS))
 		return engine_attr_refuse(domain, call,
 					  "rx_attr.op_flags that are no flags of all receives",
 					  attr->op_flags);
@@ -264,7 +270,7 @@ static int engine_direction(const struct engine_ctx *ctx, const char *call, uint
 	if ((flags & BOTH) != FI_TRANSMIT && (flags & BOTH) != FI_RECV)
 		return engine_refuse_value(ctx->domain->family, FI_LOG_EP_CTRL, -FI_EINVAL,
 					   call, "one direction, FI_TRANSMIT or FI_RECV", flags);
-	if (flags & ~known)
+	if (!engine_op_flags_known(flags, known))
 		return engine_refuse_value(
 			ctx->domain->family, FI_LOG_EP_CTRL, -FI_EBADFLAGS, call,
 			"op_flags that calls in that direction do not have", flags & ~known);

@@ -43,6 +43,7 @@ static void engine_domain_free(struct engine_domain *domain)
 static int engine_domain_close(struct fid *fid)
 {
 	struct engine_domain *domain = container_of(fid, struct engine_domain, fid.fid);
+	struct engine_fabric *fabric = domain->fabric;
 	uint64_t open = (uint64_t)atomic_load_explicit(&domain->refs, memory_order_relaxed);
 	int ret;
 
@@ -60,8 +61,9 @@ static int engine_domain_close(struct fid *fid)
 	engine_auto_stop(domain);
 	if (domain->eq)
 		engine_eq_drop(domain->eq, domain);
-	engine_fabric_put(domain->fabric);
 	engine_domain_free(domain);
+	/* Last: afterwards the provider's module may be unloaded. */
+	engine_fabric_put(fabric);
 	return 0;
 }
 
@@ -183,6 +185,8 @@ static void engine_domain_threads(struct engine_domain *domain,
 	bool safe = attr->threading != FI_THREAD_DOMAIN, barriers;
 
 	domain->progress.asked = attr->data_progress == FI_PROGRESS_AUTO;
+	/* The domain's thread enters by a barrier whenever it wakes. */
+	safe |= PLATFORM_BARRIER_BROADCASTS && domain->progress.asked;
 	domain->unified = !safe && !domain->progress.asked &&
 			  attr->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
 	barriers = !domain->unified && !platform_membarrier_open();

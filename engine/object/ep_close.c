@@ -21,6 +21,7 @@
 #include "recv.h"
 #include "refs.h"
 #include "refuse.h"
+#include "reorder.h"
 #include "routes.h"
 #include "sep_fid.h"
 #include "srx_fid.h"
@@ -70,12 +71,9 @@ void engine_ep_drain(struct engine_ep *ep)
 static void engine_ep_free_held(struct engine_ep *ep)
 {
 	struct engine_peer *peer;
-	struct list *hnode;
 
-	list_for_each_entry(peer, &ep->all, all) {
-		while ((hnode = list_pop(&peer->reorder)))
-			engine_held_free(ep, container_of(hnode, struct engine_held, link));
-	}
+	list_for_each_entry(peer, &ep->all, all)
+		engine_reorder_drop(peer);
 	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
 		if (engine_rxq_at(ep, i))
 			engine_rxq_drop(ep, engine_rxq_at(ep, i));
@@ -103,6 +101,9 @@ void engine_ep_free(struct engine_ep *ep)
 
 		while ((node = list_pop(&peer->receiving)))
 			engine_rx_drop(ep->domain, container_of(node, struct engine_rx, link));
+		while (!list_empty(&peer->rx_order)) /* whole, but not in turn */
+			engine_rx_drop(ep->domain, container_of(peer->rx_order.next,
+								struct engine_rx, order));
 		engine_replies_drop(peer);
 		engine_peer_free(peer);
 	}

@@ -160,6 +160,7 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 		ep->ctx.rx_op_flags = info->rx_attr->op_flags;
 	ep->look_wait = ep->look_full = 1;
 	ep->acks_ns = platform_now_ns();
+	ep->held_max = PLATFORM_HELD_MAX;
 	list_init(&ep->blocked);
 	list_init(&ep->all);
 	list_init(&ep->acks);
@@ -175,14 +176,18 @@ static void engine_ep_init(struct engine_ep *ep, struct engine_domain *domain,
 	pool_init(&ep->landing_pool, sizeof(struct engine_landing), 0);
 }
 
-/* Sets the kind of endpoint that @type asks for. Returns 0 or -FI_EINVAL. */
+/* Sets the kind of endpoint that @type asks for. Returns 0, -FI_EINVAL or -FI_ENOSYS. */
 static int engine_ep_type(const struct engine_domain *domain, const struct fi_info *info,
 			  size_t fclass, uint8_t *kind)
 {
 	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
-	bool connects = domain->family->info_copy && fclass == FI_CLASS_EP;
+	bool connects = domain->family->info_copy;
 
 	*kind = type == FI_EP_MSG ? ENGINE_EP_MSG : ENGINE_EP_RDM;
+	if (type == FI_EP_MSG && connects && fclass == FI_CLASS_SEP)
+		return engine_refuse(domain->family, FI_LOG_EP_CTRL, -FI_ENOSYS,
+				     "fi_scalable_ep",
+				     "connected endpoints (FI_EP_MSG) are not scalable");
 	if (type == FI_EP_RDM || type == FI_EP_UNSPEC || (type == FI_EP_MSG && connects))
 		return 0;
 	return engine_refuse_value(domain->family, FI_LOG_EP_CTRL, -FI_EINVAL, EP_OPEN,

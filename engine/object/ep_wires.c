@@ -71,13 +71,12 @@ static const struct engine_wire *engine_wire_failed(const struct engine_ep *ep)
 }
 
 /* Reports an endpoint that is not what was asked for, and closes its wires. Returns the error of fi_enable(). */
-static int engine_wires_fail(struct engine_ep *ep, bool any, int lack)
+static int engine_wires_fail(struct engine_ep *ep, int lack)
 {
 	const struct engine_wire *failed = engine_wire_failed(ep);
 	int err = lack ? lack : failed ? failed->err : -FI_ENODEV;
 
-	FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "%s: %s\n",
-		any ? "not as requested" : "no way to reach anyone",
+	FI_WARN(ep->family->provider, FI_LOG_EP_CTRL, "the endpoint is not opened: %s\n",
 		failed ? failed->why : "no wire is built in");
 	engine_wires_close(ep);
 	return err;
@@ -123,7 +122,7 @@ static int engine_wires_make(struct engine_ep *ep)
 			lack = err;
 	}
 	if (!any || refused || !engine_wires_placed(ep))
-		return engine_wires_fail(ep, any, lack);
+		return engine_wires_fail(ep, lack);
 	attr.share = NULL;
 	if (engine_wire_add(ep, &loop_wire_ops, &attr)) {
 		engine_wires_close(ep);

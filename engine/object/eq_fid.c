@@ -90,8 +90,11 @@ static ssize_t engine_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, s
 				     "the queue has no wait object; open it with wait_obj "
 				     "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_eq_read");
 	engine_sleeper_init(&sleeper, &eq->channel, timeout);
+	sleeper.patient = eq->wait == FI_WAIT_YIELD;
 	while ((ret = engine_eq_read(fid, event, buf, len, flags)) == -FI_EAGAIN) {
-		if (engine_sleeper_over(&sleeper))
+		if (sleeper.interrupted)
+			ret = -FI_EINTR;
+		if (sleeper.interrupted || engine_sleeper_over(&sleeper))
 			break;
 		if (!engine_sleeper_spins(&sleeper))
 			engine_eq_sleep(eq, &sleeper);

@@ -41,7 +41,8 @@ bool engine_eq_check(struct engine_eq *eq);
 
 /*
  * engine_eq_trywait - fi_trywait on the queue: -FI_EAGAIN if it has an event; 0 if the program may
- * block on its descriptor, which is armed; or another -FI_E*
+ * block on its descriptor, which is armed; or another -FI_E*. In a fabric that sleeps on events, 0
+ * with a descriptor that is readable if it has an event.
  * engine_eq_awake - the program does not block on it any more
  */
 int engine_eq_trywait(struct engine_eq *eq);
@@ -55,7 +56,7 @@ void engine_eq_event_read(struct engine_eq *eq);
  * engine_eq_sleep - sleep until the queue has or may have an event, or until the deadline
  * The last of several threads that wakes disarms.
  */
-void engine_eq_sleep(struct engine_eq *eq, const struct engine_sleeper *sleeper);
+void engine_eq_sleep(struct engine_eq *eq, struct engine_sleeper *sleeper);
 /*
  * engine_eq_get_wait - FI_GETWAIT of the queue
  * @descriptor: out: readable at once if the queue has events

@@ -221,9 +221,15 @@ static int engine_watch_arm(struct engine_watch *watch)
 	return ret;
 }
 
+/* Events keep a program from sleeping on the queue, unless it may: then they ring its channel. */
+static bool engine_eq_keeps_awake(struct engine_eq *eq)
+{
+	return !eq->fabric->sleeps_on_events && !engine_eq_is_empty(eq);
+}
+
 /*
- * Prepares to sleep on the queue. With watch_lock. 0, -FI_EAGAIN if it has an event, or another
- * -FI_E*
+ * Prepares to sleep on the queue. With watch_lock. 0, -FI_EAGAIN if it has an event that keeps
+ * awake, or another -FI_E*
  */
 static int engine_eq_arm(struct engine_eq *eq)
 {
@@ -240,7 +246,7 @@ static int engine_eq_arm(struct engine_eq *eq)
 		if (ret)
 			return ret;
 	}
-	return engine_eq_is_empty(eq) ? 0 : -FI_EAGAIN;
+	return engine_eq_keeps_awake(eq) ? -FI_EAGAIN : 0;
 }
 
 int engine_eq_trywait(struct engine_eq *eq)
@@ -251,7 +257,7 @@ int engine_eq_trywait(struct engine_eq *eq)
 
 	if (!sleeps)
 		return engine_eq_check(eq) ? -FI_EAGAIN : 0;
-	if (!engine_eq_is_empty(eq))
+	if (engine_eq_keeps_awake(eq))
 		return -FI_EAGAIN;
 	platform_lock(&eq->watch_lock);
 	ret = engine_eq_arm(eq);
@@ -294,7 +300,20 @@ void engine_eq_leave(struct engine_eq *eq, struct engine_channel *channel)
 		platform_poll_set_remove(channel->poll_set, eq->channel.poll_set);
 }
 
-void engine_eq_sleep(struct engine_eq *eq, const struct engine_sleeper *sleeper)
+/* A thread has slept, or is cancelled in its sleep. */
+static void engine_eq_slept(void *arg)
+{
+	struct engine_eq *eq = arg;
+
+	platform_lock(&eq->watch_lock);
+	/* The program may sleep on the descriptor or the wait set: their wires stay armed. */
+	if (!engine_channel_leave(&eq->channel) && !eq->set &&
+	    !engine_channel_exported(&eq->channel))
+		engine_eq_disarm(eq);
+	platform_unlock(&eq->watch_lock);
+}
+
+void engine_eq_sleep(struct engine_eq *eq, struct engine_sleeper *sleeper)
 {
 	struct platform_wakers on;
 	int ret;
@@ -304,13 +323,10 @@ void engine_eq_sleep(struct engine_eq *eq, const struct engine_sleeper *sleeper)
 	engine_channel_enter(&eq->channel, &on);
 	ret = engine_eq_arm(eq);
 	platform_unlock(&eq->watch_lock);
+	on.cancelled = engine_eq_slept;
+	on.arg = eq;
 	engine_sleeper_sleep(sleeper, &on, ret);
-	platform_lock(&eq->watch_lock);
-	/* The program may sleep on the descriptor or the wait set: their wires stay armed. */
-	if (!engine_channel_leave(&eq->channel) && !eq->set &&
-	    !engine_channel_exported(&eq->channel))
-		engine_eq_disarm(eq);
-	platform_unlock(&eq->watch_lock);
+	engine_eq_slept(eq);
 }
 
 int engine_eq_get_wait(struct engine_eq *eq, int *descriptor)

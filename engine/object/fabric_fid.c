@@ -21,10 +21,16 @@ void engine_fabric_put(struct engine_fabric *fabric)
 	platform_free(fabric);
 }
 
-/* Objects that are open in the fabric keep it. */
+/* Objects that are open in the fabric keep it, where they may. */
 static int engine_fabric_close(struct fid *fid)
 {
-	engine_fabric_put(container_of(fid, struct engine_fabric, fid.fid));
+	struct engine_fabric *fabric = container_of(fid, struct engine_fabric, fid.fid);
+
+	/* A:fabric.refs  the ends of what was open; pairs engine_fabric_put() */
+	if (fabric->family->closes_last &&
+	    atomic_load_explicit(&fabric->refs, memory_order_acquire) > 1)
+		return -FI_EBUSY;
+	engine_fabric_put(fabric);
 	return 0;
 }
 

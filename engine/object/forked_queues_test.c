@@ -14,6 +14,7 @@
 #include "fabric_fid.h"
 #include "forked.h"
 #include "guard.h"
+#include "timed_fork.h"
 #include <cmocka.h>
 
 #define FORKS	    50
@@ -74,16 +75,10 @@ static int closes(void)
 	return fi_close(&w.eq->fid) || fi_close(&w.fabric->fid) ? 3 : 0;
 }
 
-static void forks_and_waits(int (*body)(void))
+/* As closes(), in the child of a fork that was not in vain. */
+static int child_closes(void)
 {
-	pid_t pid = fork();
-	int status;
-
-	if (!pid)
-		_exit(body());
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	return forked_late() ? LATE : closes();
 }
 
 /* A call of another thread that begins when the process is about to be copied. */
@@ -118,10 +113,11 @@ static void ignore(struct platform_hold *hold, bool child)
 {
 }
 
-static void fork_during(void (*make)(void), enum fi_threading threading)
+static bool fork_during(void (*make)(void), enum fi_threading threading)
 {
 	struct call c = { .make = make };
 	pthread_t thread;
+	bool in_time;
 
 	open_world(threading);
 	c.hold = (struct platform_hold){ .rank = ENGINE_HOLD_DOMAIN + 1,
@@ -131,7 +127,7 @@ static void fork_during(void (*make)(void), enum fi_threading threading)
 	pthread_barrier_init(&c.end, NULL, 2);
 	assert_int_equal(pthread_create(&thread, NULL, call_then, &c), 0);
 	platform_hold_watch(&c.hold);
-	forks_and_waits(closes);
+	in_time = forks_and_waits(child_closes);
 	platform_hold_unwatch(&c.hold);
 	pthread_barrier_wait(&c.end);
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -139,6 +135,7 @@ static void fork_during(void (*make)(void), enum fi_threading threading)
 	pthread_barrier_destroy(&c.end);
 	assert_int_equal(closes(), 0);
 	alarm(0);
+	return in_time;
 }
 
 static void read_events(void)
@@ -151,8 +148,8 @@ static void read_events(void)
 
 static void a_child_closes_what_has_an_event_queue_that_is_read(void **state)
 {
-	fork_during(read_events, FI_THREAD_DOMAIN);
-	fork_during(read_events, FI_THREAD_SAFE);
+	IN_TIME(fork_during(read_events, FI_THREAD_DOMAIN));
+	IN_TIME(fork_during(read_events, FI_THREAD_SAFE));
 }
 
 static void wait_for_members(void)
@@ -162,8 +159,8 @@ static void wait_for_members(void)
 
 static void a_child_closes_members_of_a_wait_set_that_is_waited_for(void **state)
 {
-	fork_during(wait_for_members, FI_THREAD_DOMAIN);
-	fork_during(wait_for_members, FI_THREAD_SAFE);
+	IN_TIME(fork_during(wait_for_members, FI_THREAD_DOMAIN));
+	IN_TIME(fork_during(wait_for_members, FI_THREAD_SAFE));
 }
 
 /* Threads that stay where they are until the process has forked. */
@@ -194,20 +191,27 @@ static void *write_slowly(void *arg)
 	return NULL;
 }
 
-static void an_event_that_is_being_written_is_waited_for(void **state)
+static bool fork_while_writing(void)
 {
 	pthread_t thread;
+	bool in_time;
 
 	open_world(FI_THREAD_SAFE);
 	inside = forking = forked = false;
 	assert_int_equal(pthread_create(&thread, NULL, write_slowly, NULL), 0);
 	wait_for(&inside);
 	forking = true;
-	forks_and_waits(closes);
+	in_time = forks_and_waits(child_closes);
 	forked = true;
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(closes(), 0);
 	alarm(0);
+	return in_time;
+}
+
+static void an_event_that_is_being_written_is_waited_for(void **state)
+{
+	IN_TIME(fork_while_writing());
 }
 
 static void *hold_a_domain(void *arg)
@@ -238,12 +242,14 @@ static void *poll_until_forked(void *arg)
 static void a_thread_that_polls_all_the_time_keeps_no_child_from_closing(void **state)
 {
 	pthread_t thread;
+	int in_time = 0;
 
 	open_world(FI_THREAD_SAFE);
 	forked = false;
 	assert_int_equal(pthread_create(&thread, NULL, poll_until_forked, NULL), 0);
 	for (int i = 0; i < FORKS; i++)
-		forks_and_waits(closes);
+		in_time += forks_and_waits(child_closes);
+	assert_in_range(in_time, FORKS / 2, FORKS);
 	forked = true;
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(closes(), 0);
@@ -302,7 +308,7 @@ static void a_child_is_told_of_an_event_queue_that_was_read_all_the_time(void **
 	assert_int_equal(pthread_create(&threads[1], NULL, read_meanwhile, NULL), 0);
 	while (!engine_guard_wanted(inner(w.domain)) && platform_now_ns() < end)
 		platform_yield();
-	forks_and_waits(is_told);
+	assert_true(forks_and_waits(is_told));
 	forked = true;
 	assert_int_equal(pthread_join(threads[0], NULL), 0);
 	assert_int_equal(pthread_join(threads[1], NULL), 0);

@@ -15,6 +15,7 @@
 #include "forks.h"
 #include "mr_fid.h"
 #include "registrar.h"
+#include "timed_fork.h"
 #include <cmocka.h>
 
 #define RMA	    (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -129,6 +130,8 @@ static int closes(void)
 {
 	int ret;
 
+	if (forked_late())
+		return LATE;
 	alarm(600);
 	ret = fi_close(&domain->fid);
 	return ret && ret != -FI_EBUSY ? 1 : 0;
@@ -152,7 +155,7 @@ static int fork_while(enum delay until, int (*body)(void))
 	assert_int_equal(pthread_create(&thread, NULL, register_slowly, &until), 0);
 	wait_for(&inside);
 	forking = true;
-	pid = fork();
+	pid = timed_fork();
 	if (!pid)
 		_exit(body());
 	forked = true;
@@ -163,16 +166,21 @@ static int fork_while(enum delay until, int (*body)(void))
 	return status;
 }
 
+static bool fork_waits(enum fi_threading threading)
+{
+	bool in_time;
+
+	open_domain(threading);
+	in_time = ended_in_time(fork_while(BEGUN, closes));
+	assert_int_equal(use_a_region(), 0);
+	close_domain();
+	return in_time;
+}
+
 static void a_fork_waits_for_the_call_of_another_thread(void **state)
 {
-	open_domain(FI_THREAD_SAFE);
-	assert_int_equal(fork_while(BEGUN, closes), 0);
-	assert_int_equal(use_a_region(), 0);
-	close_domain();
-	open_domain(FI_THREAD_DOMAIN);
-	assert_int_equal(fork_while(BEGUN, closes), 0);
-	assert_int_equal(use_a_region(), 0);
-	close_domain();
+	IN_TIME(fork_waits(FI_THREAD_SAFE));
+	IN_TIME(fork_waits(FI_THREAD_DOMAIN));
 }
 
 static void a_child_is_told_of_a_call_that_did_not_end(void **state)
@@ -270,19 +278,10 @@ static void ignore(struct platform_hold *hold, bool child)
 
 static int registers_and_closes(void)
 {
+	if (forked_late())
+		return LATE;
 	alarm(600);
 	return use_a_region() ? 1 : fi_close(&domain->fid) ? 2 : 0;
-}
-
-static void forks_and_waits(int (*body)(void))
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid)
-		_exit(body());
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
 }
 
 /* A region that is in use, and that another thread closes. */
@@ -322,16 +321,19 @@ static void *close_region(void *arg)
 
 static int closes_the_region_too(void)
 {
+	if (forked_late())
+		return LATE;
 	alarm(600);
 	use_region(0);
 	return fi_close(&region->fid) ? 1 : fi_close(&domain->fid) ? 2 : 0;
 }
 
-static void a_region_that_another_thread_waits_to_close_is_closed_by_the_child(void **state)
+static bool fork_while_closing(void)
 {
 	uint64_t end = platform_now_ns() + DEADLINE_NS;
 	static char buf[64];
 	pthread_t thread;
+	bool in_time;
 
 	open_domain(FI_THREAD_DOMAIN);
 	assert_int_equal(fi_mr_reg(domain, buf, sizeof(buf), RMA, 0, 0, 0, &region, NULL), 0);
@@ -339,11 +341,17 @@ static void a_region_that_another_thread_waits_to_close_is_closed_by_the_child(v
 	assert_int_equal(pthread_create(&thread, NULL, close_region, NULL), 0);
 	while (!region_is_closing() && platform_now_ns() < end)
 		platform_yield();
-	forks_and_waits(closes_the_region_too);
+	in_time = forks_and_waits(closes_the_region_too);
 	use_region(0);
 	forked = true;
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	close_domain();
+	return in_time;
+}
+
+static void a_region_that_another_thread_waits_to_close_is_closed_by_the_child(void **state)
+{
+	IN_TIME(fork_while_closing());
 }
 
 /*
@@ -360,6 +368,8 @@ static void the_registrar_outlives_forks(void **state)
 
 	pthread_barrier_init(&r.turn, NULL, 2);
 	for (int meanwhile = 0; meanwhile < 2; meanwhile++) {
+		int in_time = 0;
+
 		if (meanwhile)
 			platform_hold_watch(&r.hold);
 		open_domain(FI_THREAD_DOMAIN);
@@ -368,12 +378,13 @@ static void the_registrar_outlives_forks(void **state)
 		in_turn(&r);
 		who = registrar()->who;
 		for (int i = 0; i < FORKS; i++) {
-			forks_and_waits(registers_and_closes);
+			in_time += forks_and_waits(registers_and_closes);
 			if (meanwhile)
 				pthread_barrier_wait(&r.turn);
 			else
 				in_turn(&r);
 		}
+		assert_in_range(in_time, FORKS / 2, FORKS);
 		assert_true(registrar()->who == who);
 		assert_true(registrar()->turns == 1 || who == UINTPTR_MAX);
 		r.over = true;

@@ -10,6 +10,7 @@
  *
  * Source: fi_cm(3), fi_endpoint(3).
  */
+#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include "auth.h"
 #include "cm.h"
@@ -151,6 +152,7 @@ static int engine_pep_getname(struct fid *fid, void *addr, size_t *len)
 	return engine_ep_getname(&pep_of(fid)->ep->ctx.fid.fid, addr, len);
 }
 
+/* Programs name the event that they wait for as a flag, as libfabric's sockets allows. */
 static int engine_pep_bind(struct fid *fid, struct fid *target, uint64_t flags)
 {
 	struct engine_pep *pep = pep_of(fid);
@@ -159,7 +161,7 @@ static int engine_pep_bind(struct fid *fid, struct fid *target, uint64_t flags)
 		return engine_pep_refuse(
 			pep, -FI_EINVAL, "fi_pep_bind",
 			"only an event queue can be bound to a passive endpoint");
-	return engine_ep_bind(&pep->ep->ctx.fid.fid, target, flags);
+	return engine_ep_bind(&pep->ep->ctx.fid.fid, target, flags & ~(uint64_t)FI_CONNREQ);
 }
 
 static int engine_pep_control(struct fid *fid, int command, void *arg)

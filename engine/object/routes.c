@@ -44,7 +44,7 @@ static void engine_route_fill(struct engine_ep *ep, uint32_t idx, struct weft_ro
 				      .rx_bytes = w->rx_bytes };
 	copy_text(route->wire, sizeof(route->wire), w->ops->name);
 	copy_text(route->state, sizeof(route->state), w->wire ? "up" : w->why);
-	if (w->wire)
+	if (w->wire && w->ops->local)
 		w->ops->local(w->wire, route->local, sizeof(route->local));
 	list_for_each_entry(peer, &ep->all, all)
 		engine_route_add(peer, idx, route);

@@ -240,6 +240,22 @@ static int engine_sep_ctx_open(struct engine_sep_ctx *c, struct engine_ep *ep, s
 	return 0;
 }
 
+/* Checks what was asked of fi_tx_context() or fi_rx_context(), @call; @cnt: contexts of that kind. */
+static int engine_sep_ctx_check(const struct engine_ep *ep, const char *call, int index,
+				uint32_t cnt, uint64_t caps, struct fid_ep **out)
+{
+	if (index < 0 || (uint32_t)index >= cnt || !out)
+		return engine_refuse_value(
+			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, call,
+			"an index beyond their number in ep_attr, or NULL where the context is to go",
+			(uint64_t)index);
+	if (!engine_sep_offers(ep, caps))
+		return engine_refuse_value(ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, call,
+					   "capabilities that the endpoint was opened without",
+					   caps);
+	return 0;
+}
+
 static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr,
 			     struct fid_ep **out, void *context)
 {
@@ -247,18 +263,12 @@ static int engine_sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *a
 	struct engine_sep_tx *t;
 	int ret;
 
-	if (index < 0 || (uint32_t)index >= ep->tx_cnt || !out)
-		return engine_refuse_value(
-			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_tx_context",
-			"an index beyond ep_attr.tx_ctx_cnt, or NULL where the context is to go",
-			(uint64_t)index);
 	ret = engine_tx_attr_check(ep->domain, "fi_tx_context", attr);
+	if (!ret)
+		ret = engine_sep_ctx_check(ep, "fi_tx_context", index, ep->tx_cnt,
+					   attr ? attr->caps : 0, out);
 	if (ret)
 		return ret;
-	if (attr && !engine_sep_offers(ep, attr->caps))
-		return engine_refuse_value(
-			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_tx_context",
-			"capabilities that the endpoint was opened without", attr->caps);
 	t = &ep->sep_txs[index];
 	engine_enter(ep->domain);
 	ret = engine_sep_ctx_open(&t->of, ep, FI_CLASS_TX_CTX, context);
@@ -279,18 +289,12 @@ static int engine_sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *a
 	struct engine_sep_rx *r;
 	int ret;
 
-	if (index < 0 || (uint32_t)index >= ep->rx_cnt || !out)
-		return engine_refuse_value(
-			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_rx_context",
-			"an index beyond ep_attr.rx_ctx_cnt, or NULL where the context is to go",
-			(uint64_t)index);
 	ret = engine_rx_attr_check(ep->domain, "fi_rx_context", attr);
+	if (!ret)
+		ret = engine_sep_ctx_check(ep, "fi_rx_context", index, ep->rx_cnt,
+					   attr ? attr->caps : 0, out);
 	if (ret)
 		return ret;
-	if (attr && !engine_sep_offers(ep, attr->caps))
-		return engine_refuse_value(
-			ep->family, FI_LOG_EP_CTRL, -FI_EINVAL, "fi_rx_context",
-			"capabilities that the endpoint was opened without", attr->caps);
 	r = &ep->sep_rxs[index];
 	engine_enter(ep->domain);
 	ret = engine_sep_ctx_open(&r->of, ep, FI_CLASS_RX_CTX, context);

@@ -305,7 +305,7 @@ static int engine_wait_obj_get_wait(struct engine_wait_obj *w, int *descriptor)
 		return engine_waitset_get_wait(w->set, descriptor);
 	if (w->obj == FI_WAIT_UNSPEC && !engine_channel_opened(&w->own))
 		ret = engine_wait_obj_open_descriptor(w);
-	if (!ret && !engine_channel_opened(&w->own))
+	if (!ret && engine_channel_descriptor(&w->own) < 0)
 		ret = -FI_ENODATA;
 	if (!ret)
 		*descriptor = engine_channel_descriptor(&w->own);

@@ -197,8 +197,19 @@ static void engine_set_disarm(struct engine_waitset *set)
 		engine_eq_awake(eq);
 }
 
+/* A thread has slept, or is cancelled in its sleep. */
+static void engine_set_slept(void *arg)
+{
+	struct engine_waitset *set = arg;
+
+	platform_lock(&set->lock);
+	if (!engine_channel_leave(&set->channel) && !engine_channel_exported(&set->channel))
+		engine_set_disarm(set);
+	platform_unlock(&set->lock);
+}
+
 /* @before: signals when the wait began */
-static void engine_set_sleep(struct engine_waitset *set, const struct engine_sleeper *sleeper,
+static void engine_set_sleep(struct engine_waitset *set, struct engine_sleeper *sleeper,
 			     uint32_t before)
 {
 	struct platform_wakers on;
@@ -214,11 +225,10 @@ static void engine_set_sleep(struct engine_waitset *set, const struct engine_sle
 		ret = -FI_EAGAIN;
 	platform_unlock(&set->lock);
 	/* The timers of the domains are in the channel too. */
+	on.cancelled = engine_set_slept;
+	on.arg = set;
 	engine_sleeper_sleep(sleeper, &on, ret);
-	platform_lock(&set->lock);
-	if (!engine_channel_leave(&set->channel) && !engine_channel_exported(&set->channel))
-		engine_set_disarm(set);
-	platform_unlock(&set->lock);
+	engine_set_slept(set);
 }
 
 static int engine_waitset_wait(struct fid_wait *fid, int timeout)
@@ -229,9 +239,10 @@ static int engine_waitset_wait(struct fid_wait *fid, int timeout)
 	int ret = 0;
 
 	engine_sleeper_init(&sleeper, &set->channel, timeout);
+	sleeper.patient = set->obj == FI_WAIT_YIELD;
 	while (!engine_set_check(set) && !engine_signals_obey(&set->signals, before)) {
-		if (engine_sleeper_over(&sleeper)) {
-			ret = -FI_ETIMEDOUT;
+		if (sleeper.interrupted || engine_sleeper_over(&sleeper)) {
+			ret = sleeper.interrupted ? -FI_EINTR : -FI_ETIMEDOUT;
 			break;
 		}
 		if (!engine_sleeper_spins(&sleeper))

@@ -60,3 +60,14 @@ void engine_acks_hurry(struct engine_ep *ep)
 				ACK_NOW);
 	engine_acks_flush(ep, false);
 }
+
+uint64_t engine_acks_wait(struct engine_ep *ep, uint64_t now)
+{
+	if (list_empty(&ep->acks_later))
+		return UINT64_MAX;
+	if (now - ep->acks_ns < ENGINE_ACKS_NS)
+		return ENGINE_ACKS_NS - (now - ep->acks_ns);
+	ep->acks_ns = now;
+	engine_acks_hurry(ep);
+	return UINT64_MAX;
+}

@@ -44,9 +44,18 @@ void engine_acks_send(struct engine_ep *ep);
 
 /*
  * engine_acks_hurry - send all ACKs at once, also those in ep->acks_later
- * Called by progress every 1 ms, before the domain's sleepers sleep, and before the endpoint
- * closes: no progress may follow for a while.
+ * Called by progress every ENGINE_ACKS_NS, and before the endpoint closes.
  */
 void engine_acks_hurry(struct engine_ep *ep);
+
+/* Time within which ACKs that are not urgent leave */
+#define ENGINE_ACKS_NS 20000000u
+
+/*
+ * engine_acks_wait - send all ACKs, if some that are not urgent have waited for ENGINE_ACKS_NS
+ * Returns how long those that there are may wait, ns: until then a round is to be made, also by who sleeps
+ * meanwhile. An ACK before each sleep would be a packet for each message that a sleeper is woken for.
+ */
+uint64_t engine_acks_wait(struct engine_ep *ep, uint64_t now);
 
 #endif

@@ -62,19 +62,33 @@ static bool mr_is_due(const struct engine_mr *mr)
 	return cnt >= CHECKS_MIN && !(cnt & (cnt - 1)) && !mr_is_whole(mr);
 }
 
-/* Logs the first refusal of a region. */
+/* Bytes of a region before a piece of it. */
+static size_t mr_offset(const struct engine_mr *mr, const struct iovec *piece)
+{
+	size_t before = 0;
+
+	for (size_t i = 0; i < mr->iov_cnt; i++) {
+		uintptr_t at = (uintptr_t)piece->iov_base - (uintptr_t)mr->iov[i].iov_base;
+
+		if (at < mr->iov[i].iov_len)
+			return before + at;
+		before += mr->iov[i].iov_len;
+	}
+	return before;
+}
+
+/* Logs the first refusal of a region. The log of a kernel is not to have addresses in it. */
 static void refusal_tell(struct engine_mr *mr, const struct iovec *piece, bool write)
 {
 	if (mr->checks.told)
 		return;
 	mr->checks.told = true;
 	FI_WARN(mr->domain->family->provider, FI_LOG_MR,
-		"a peer's access to the memory of key %#llx is refused (%s): %s %zu bytes at %#llx would "
-		"end this process. Memory that peers access is mapped, and for writes and atomics "
+		"a peer's access to the memory of key %#llx is refused (%s): %s %zu bytes at offset %zu "
+		"would be a fault. Memory that peers access is mapped, and for writes and atomics "
 		"writable, until its region is closed. Later ones to this region are not logged\n",
 		(unsigned long long)mr->fid.key, fi_strerror(FI_EACCES),
-		write ? "writing" : "reading", piece->iov_len,
-		(unsigned long long)(uintptr_t)piece->iov_base);
+		write ? "writing" : "reading", piece->iov_len, mr_offset(mr, piece));
 }
 
 int engine_mr_check(const struct mr_region *region, uint64_t addr, uint64_t len,

@@ -10,8 +10,8 @@
  *
  * One in QUIET_ACK_INTERVAL quiet requests asks for an ACK, so that the number of unanswered ones
  * stays below ENGINE_REQUESTS_MAX. An operation that has to wait for all of them calls
- * engine_ack_request(). In any case the target sends an ACK every 1 ms while it makes progress,
- * before it sleeps and before it closes.
+ * engine_ack_request(). In any case the target sends an ACK within ENGINE_ACKS_NS (ack.h), and before it
+ * closes.
  *
  * The caller holds the domain.
  */

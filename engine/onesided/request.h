@@ -15,8 +15,9 @@
 #include "send.h"
 
 /*
- * Bound of the answers that wait to be sent to one peer. The peer has at most ENGINE_REQUESTS_MAX
- * requests under way, and may learn of the end of a request before this side does.
+ * Bound of the answers that wait to be sent to one peer, and of its large writes whose payload is
+ * not there. The peer has at most ENGINE_REQUESTS_MAX requests under way, and may learn of the end
+ * of a request before this side does.
  */
 #define ANSWER_CNT_MAX (2 * ENGINE_REQUESTS_MAX)
 
@@ -126,10 +127,10 @@ static inline void request_completed_bytes(struct engine_rx_ctx *ctx, uint64_t k
 		     0, len);
 }
 
-/* Returns true if more answers wait than a correct peer can cause. */
+/* Returns true if more requests are not answered, or not told so, than a correct peer can have. */
 static inline bool answers_overflow(const struct engine_peer *peer)
 {
-	return peer->reply_cnt + peer->nak_cnt > ANSWER_CNT_MAX;
+	return peer->reply_cnt + peer->nak_cnt + peer->landing_cnt > ANSWER_CNT_MAX;
 }
 
 /* A small answer: in a packet that was claimed, or, without room, in a reply that waits. */

@@ -94,6 +94,13 @@ void engine_landing_drop(struct engine_ep *ep, struct engine_landing *landing)
 	pool_put(&ep->landing_pool, landing);
 }
 
+/* A large write of the peer has ended. */
+static void landing_drop(struct engine_peer *peer, struct engine_landing *landing)
+{
+	peer->landing_cnt--;
+	engine_landing_drop(peer->ep, landing);
+}
+
 void engine_landed(struct engine_rx *rx)
 {
 	struct engine_peer *peer = rx->peer;
@@ -101,14 +108,14 @@ void engine_landed(struct engine_rx *rx)
 	engine_request_completed(rx->ctx, rx->landing, FI_REMOTE_WRITE);
 	if (rx->flags & PACKET_CQ_DATA)
 		engine_request_completed_data(rx->ctx, peer, FI_RMA, rx->data, rx->len);
-	engine_landing_drop(peer->ep, rx->landing);
+	landing_drop(peer, rx->landing);
 	rx->landing = NULL;
 	engine_rx_put(peer->ep->domain, rx);
 }
 
 static const struct engine_landing_ops landing_ops = {
 	.arrived = engine_landed,
-	.drop = engine_landing_drop,
+	.drop = landing_drop,
 };
 
 /*
@@ -141,6 +148,7 @@ static int landing_open(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 	rx->iov_cnt = 0;
 	landing->ops = &landing_ops;
 	rx->landing = landing;
+	peer->landing_cnt++;
 	*out = rx;
 	return 0;
 }

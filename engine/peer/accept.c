@@ -104,6 +104,8 @@ int engine_conn_accept(struct wire_conn *conn, const struct hello *hello,
 	if (!peer->self) /* of the two ends of the loop the sending one is linked */
 		engine_conn_link(peer, conn, hello->rail);
 	engine_expect(peer->ep, conn->wire->idx);
+	if (peer->ep->cm_ops)
+		peer->ep->cm_ops->answering(peer, conn);
 	conn->wire->ops->accept(conn, &answer);
 	return 0;
 }

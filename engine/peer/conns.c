@@ -245,7 +245,7 @@ static void engine_peer_route(struct engine_peer *peer)
 			return;
 		peer->state = PEER_UP;
 		peer->wanted = peer->unreached = false;
-		peer->ready = list_empty(&peer->queued);
+		peer->ready = list_empty(&peer->queued) && list_empty(&peer->tx_order);
 		if (engine_work_pending(peer))
 			engine_peer_block(peer);
 		return;

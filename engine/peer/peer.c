@@ -48,10 +48,11 @@ struct engine_peer *engine_peer_new(struct engine_ep *ep, const struct weft_addr
 	list_init(&peer->queued);
 	list_init(&peer->started);
 	list_init(&peer->pushing);
+	list_init(&peer->tx_order);
+	list_init(&peer->rx_order);
 	list_init(&peer->receiving);
 	list_init(&peer->arriving);
 	list_init(&peer->filling);
-	list_init(&peer->reorder);
 	list_init(&peer->ctl);
 	list_init(&peer->unacked);
 	list_init(&peer->replies);
@@ -248,5 +249,6 @@ void engine_peer_free(struct engine_peer *peer)
 	list_remove(&peer->all);
 	list_remove(&peer->blocked);
 	list_remove(&peer->ack_link);
+	platform_free(peer->reorder.bins);
 	platform_free(peer);
 }

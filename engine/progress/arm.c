@@ -12,6 +12,7 @@
 #include "peer.h"
 #include "progress.h"
 #include "recv.h"
+#include "round.h"
 #include "waiting.h"
 
 /* Rounds of fi_trywait before it returns -FI_EAGAIN */
@@ -37,7 +38,8 @@ static uint64_t engine_wire_arm(struct engine_ep *ep, uint32_t wire_idx)
 	uint64_t ns;
 
 	engine_expect(ep, wire_idx);
-	if (!w->ops->arm)
+	/* What has come on the first wire is not heard until the program has read: its arm() would say that there is something. */
+	if (!w->ops->arm || (!wire_idx && engine_ep_deaf(ep)))
 		return NAP_NS;
 	ns = w->ops->arm(w->wire);
 	return w->bell_polled || !w->ops->bell ? ns : engine_least(ns, NAP_NS);
@@ -71,6 +73,12 @@ static bool engine_waits_directed(const struct engine_rxq *q, uint32_t *left)
 	return false;
 }
 
+/* Returns true if receives of a context may name their source. */
+static bool engine_names_sources(const struct engine_ep *ep, const struct engine_rx_ctx *rx)
+{
+	return ep->caps & FI_DIRECTED_RECV || ep->ctx.directed_recv || rx->q->shared;
+}
+
 /*
  * Returns true if an operation of the endpoint may end only by the death of a peer. That is assumed
  * if the first LOOKED_MAX peers and receives do not decide it.
@@ -86,7 +94,8 @@ static bool engine_ep_pending(const struct engine_ep *ep)
 	if (list_empty(&ep->all))
 		return false;
 	for (uint32_t i = 0; i < ep->rx_cnt; i++)
-		if (ep->rxs[i] && engine_waits_directed(ep->rxs[i]->q, &left))
+		if (ep->rxs[i] && engine_names_sources(ep, ep->rxs[i]) &&
+		    engine_waits_directed(ep->rxs[i]->q, &left))
 			return true;
 	return ep->group_rx && engine_waits_directed(ep->group_rx->q, &left);
 }
@@ -108,22 +117,23 @@ static uint64_t engine_domain_limit(const struct engine_domain *domain)
 	return limit;
 }
 
-/* Send the ACKs that are not urgent: the next round may be far away. */
-static void engine_domain_acks(struct engine_domain *domain)
+/* Returns the longest time until the next round, ns, for ACKs that are not urgent. */
+static uint64_t engine_domain_acks(struct engine_domain *domain)
 {
+	uint64_t limit = UINT64_MAX;
 	struct engine_ep *ep;
 
 	list_for_each_entry(ep, &domain->eps, domain_link) {
 		if (!list_empty(&ep->acks_later))
-			engine_acks_hurry(ep);
+			limit = engine_least(limit, engine_acks_wait(ep, platform_now_ns()));
 	}
+	return limit;
 }
 
 uint64_t engine_wires_arm(struct engine_domain *domain)
 {
-	uint64_t limit = NAP_NS;
+	uint64_t acks = engine_domain_acks(domain), limit = NAP_NS;
 
-	engine_domain_acks(domain);
 	if (engine_domain_channel(domain))
 		return limit; /* nothing is armed: no bell could wake a thread */
 	domain->wires_armed = true;
@@ -134,7 +144,7 @@ uint64_t engine_wires_arm(struct engine_domain *domain)
 		engine_waits_round(domain);
 		return 0;
 	}
-	return engine_least(limit, engine_domain_limit(domain));
+	return engine_least(engine_least(limit, acks), engine_domain_limit(domain));
 }
 
 int engine_wait_arm(struct engine_wait *wait, bool (*look)(struct engine_wait *wait))

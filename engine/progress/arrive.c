@@ -7,6 +7,8 @@
 #include "arrive.h"
 #include "access.h"
 #include "conns.h"
+#include "in_order.h"
+#include "reorder.h"
 #include "send.h"
 
 /* Most eager payload of a packet that is accepted, bytes */
@@ -48,9 +50,7 @@ static int engine_reorder_turn(struct engine_ep *ep, struct engine_held *held)
 	struct match_recv *recv;
 	struct engine_rx *rx;
 
-	list_remove(&held->link);
-	peer->reorder_cnt--;
-	engine_rx_head_set(peer);
+	engine_reorder_remove(peer, held);
 	peer->rx_seq++;
 	if (engine_is_request(&held->packet)) {
 		peer->reorder_large -= engine_is_large(&held->packet);
@@ -86,37 +86,28 @@ static bool engine_reorder_refused(struct engine_peer *peer, const struct packet
 }
 
 /*
- * Hold a message or request that has arrived before its turn, in peer->reorder by its sequence
- * number. Returns 0, -FI_EINVAL: it has no place there, or -FI_ENOMEM.
+ * Hold a message or request that has arrived before its turn. Returns 0, -FI_EINVAL: it has no
+ * place there, or -FI_ENOMEM.
  */
 static int engine_reorder(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 			  const struct packet *packet, const void *payload, size_t avail,
 			  struct wire_dest *dest)
 {
 	struct engine_held *held;
-	struct list *at = peer->reorder.prev;
 
-	if ((int32_t)(packet->seq - peer->rx_seq) < 0)
+	if ((int32_t)(packet->seq - peer->rx_seq) < 0 || engine_reorder_at(peer, packet->seq))
 		return -FI_EINVAL;
 	if (engine_reorder_refused(peer, packet))
 		return -FI_EINVAL;
-	while (at != &peer->reorder) {
-		uint32_t seq = container_of(at, struct engine_held, link)->packet.seq;
-
-		if (seq == packet->seq)
-			return -FI_EINVAL;
-		if (seq - peer->rx_seq < packet->seq - peer->rx_seq)
-			break;
-		at = at->prev;
-	}
 	held = engine_hold(ctx, peer, packet, payload, avail, dest);
 	if (!held)
 		return -FI_ENOMEM;
 	held->state = HELD_REORDER;
-	list_insert_after(at, &held->link);
+	if (engine_reorder_add(peer, held)) {
+		engine_held_free(peer->ep, held);
+		return -FI_ENOMEM;
+	}
 	peer->reorder_large += engine_is_large(packet);
-	peer->reorder_cnt++;
-	engine_rx_head_set(peer);
 	return 0;
 }
 
@@ -149,6 +140,7 @@ static int engine_in_turn_receive(struct engine_rx_ctx *ctx, struct engine_peer 
 		rx->got = 0;
 		rx->incoming = packet->len;
 		list_add_tail(&peer->receiving, &rx->link);
+		engine_rx_order(rx);
 		dest->iov_cnt = (uint32_t)iov_slice(rx->iov, rx->iov_cnt, 0, packet->len,
 						    dest->iov);
 		dest->cookie = rx;
@@ -189,15 +181,11 @@ static int engine_in_turn(struct engine_rx_ctx *ctx, struct engine_peer *peer,
 /* Handle the held messages and requests whose turn has come. Returns 0 or -FI_E*. */
 static int engine_reorder_turns(struct engine_peer *peer)
 {
-	struct engine_held *first;
+	struct engine_held *held;
 	int ret = 0;
 
-	while (!ret && peer->reorder_cnt) {
-		first = container_of(peer->reorder.next, struct engine_held, link);
-		if (first->packet.seq != peer->rx_seq)
-			break;
-		ret = engine_reorder_turn(peer->ep, first);
-	}
+	while (!ret && (held = engine_reorder_at(peer, peer->rx_seq)))
+		ret = engine_reorder_turn(peer->ep, held);
 	return ret;
 }
 

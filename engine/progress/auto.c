@@ -201,7 +201,7 @@ int engine_auto_rings(struct engine_domain *domain)
 	 */
 	if (domain->unified) {
 		domain->unified = false;
-		if (platform_membarrier_open()) {
+		if (PLATFORM_BARRIER_BROADCASTS || platform_membarrier_open()) {
 			atomic_store_explicit(&domain->claimed, true, memory_order_relaxed);
 			atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
 		}
@@ -210,6 +210,9 @@ int engine_auto_rings(struct engine_domain *domain)
 	ret = engine_auto_begin(domain);
 	if (!ret)
 		atomic_store_explicit(&domain->progress.rings, true, memory_order_relaxed);
+	/* Its claim stays set: data calls, of which none is under way, take the lock (guard.h). */
+	if (!ret && PLATFORM_BARRIER_BROADCASTS)
+		atomic_store_explicit(&domain->safe, true, memory_order_relaxed);
 	engine_leave(domain);
 	return ret;
 }

@@ -7,6 +7,7 @@
 #include "access.h"
 #include "quiet.h"
 #include "recv.h"
+#include "reorder.h"
 
 /* End all sends and one-sided operations of the list @sends with the error @err. */
 static void engine_fail_sends(struct list *sends, int err)
@@ -48,10 +49,7 @@ static void engine_fail_held(struct engine_peer *peer)
 	struct engine_held *held;
 	struct list *node;
 
-	while ((node = list_pop(&peer->reorder)))
-		engine_held_free(ep, container_of(node, struct engine_held, link));
-	peer->reorder_cnt = peer->reorder_large = 0;
-	engine_rx_head_set(peer);
+	engine_reorder_drop(peer);
 	while ((node = list_pop(&peer->arriving))) {
 		held = container_of(node, struct engine_held, arriving);
 		if (held->state == HELD_MATCHED) {

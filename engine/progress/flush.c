@@ -8,6 +8,7 @@
 #include "access.h"
 #include "conns.h"
 #include "control.h"
+#include "in_order.h"
 #include "recv.h"
 #include "send.h"
 
@@ -20,7 +21,7 @@ static int engine_start(struct engine_peer *peer, struct engine_tx *tx)
 
 void engine_peer_flush(struct engine_peer *peer)
 {
-	bool replied;
+	bool replied, empty;
 
 	if (peer->state != PEER_UP || !engine_flush_ctl(peer))
 		return;
@@ -31,8 +32,9 @@ void engine_peer_flush(struct engine_peer *peer)
 	while (!list_empty(&peer->queued))
 		if (engine_start(peer, container_of(peer->queued.next, struct engine_tx, link)))
 			break;
-	peer->ready = list_empty(&peer->queued);
-	if (peer->ready && replied && list_empty(&peer->pushing))
+	empty = list_empty(&peer->queued);
+	peer->ready = engine_peer_ready(peer);
+	if (empty && replied && list_empty(&peer->pushing))
 		list_remove(&peer->blocked);
 }
 

@@ -33,18 +33,33 @@ static bool engine_peer_named_in(const struct engine_rxq *q, const struct engine
 	return false;
 }
 
+static bool engine_peer_expected(const struct engine_peer *peer)
+{
+	const struct engine_ep *ep = peer->ep;
+
+	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
+		if (engine_peer_named_in(engine_rxq_at(ep, i), peer))
+			return true;
+	return false;
+}
+
+bool engine_conn_busy(const struct wire_conn *conn)
+{
+	return engine_work_pending(conn->peer);
+}
+
+bool engine_conn_awaited(const struct wire_conn *conn)
+{
+	return engine_peer_expected(conn->peer);
+}
+
 /* Returns true if nothing refers to this peer, and nothing that it sent is held. */
 static bool engine_peer_gone(struct engine_peer *peer)
 {
-	struct engine_ep *ep = peer->ep;
-
 	if (peer->slots || peer->state != PEER_IDLE || peer->held_cnt ||
 	    !list_empty(&peer->conns) || !list_empty(&peer->blocked))
 		return false;
-	for (uint32_t i = 0; i <= ep->rx_cnt; i++)
-		if (engine_peer_named_in(engine_rxq_at(ep, i), peer))
-			return false;
-	return true;
+	return !engine_peer_expected(peer);
 }
 
 /* Check the conns of a peer that are up, until one has failed. */
@@ -53,7 +68,8 @@ static void engine_peer_check(struct engine_peer *peer)
 	struct wire_conn *conn;
 
 	list_for_each_entry(conn, &peer->conns, link) {
-		int err = conn->joined ? conn->wire->ops->check(conn) : 0;
+		const struct wire_ops *ops = conn->wire->ops;
+		int err = conn->joined && ops->check ? ops->check(conn) : 0;
 
 		if (err) {
 			engine_conn_failed(conn, err);

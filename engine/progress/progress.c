@@ -21,8 +21,6 @@
 	(CLOCK_ROUNDS * 20000u) /* then each round can afford to poll all of the other wires */
 /* Time between liveness checks */
 #define CHECK_NS 1000000u
-/* Time between ACKs that are not urgent */
-#define ACKS_NS 1000000u
 
 /* Poll a wire other than the first. Returns true if that moved something. */
 static bool engine_poll_other(struct engine_wire *w)
@@ -72,10 +70,7 @@ static void engine_clock(struct engine_ep *ep)
 
 	ep->slow = now - ep->clock_ns > SLOW_NS;
 	ep->clock_ns = now;
-	if (!list_empty(&ep->acks_later) && now - ep->acks_ns >= ACKS_NS) {
-		ep->acks_ns = now;
-		engine_acks_hurry(ep);
-	}
+	engine_acks_wait(ep, now);
 	if (since < CHECK_NS)
 		return;
 	ep->check_ns = now;

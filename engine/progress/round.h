@@ -32,11 +32,24 @@ void engine_round_rest(struct engine_domain *domain);
 /* engine_single_more - what engine_single_rest() does rarely */
 void engine_single_more(struct engine_domain *domain);
 
+/*
+ * engine_ep_deaf - returns true while as many completions of receives and of peers' accesses are unread as may be
+ * What peers send stays in their connections until they are read: else a queue would grow for as long as they like.
+ */
+static inline bool engine_ep_deaf(const struct engine_ep *ep)
+{
+	const struct engine_cq *cq = ep->rx.cq;
+
+	if (PLATFORM_HELD_MAX == UINT32_MAX || !cq)
+		return false;
+	return unlikely(cq->queue.tail - cq->queue.head >= PLATFORM_HELD_MAX);
+}
+
 /* engine_ep_poll - poll the wires of one endpoint. Returns true if a poll moved something */
 static inline bool engine_ep_poll(struct engine_ep *ep)
 {
 	struct engine_wire *w = &ep->wires[0];
-	bool moved = likely(w->wire != NULL) && w->ops->poll(w->wire);
+	bool moved = likely(w->wire != NULL) && !engine_ep_deaf(ep) && w->ops->poll(w->wire);
 
 	if (moved)
 		ep->busy = true;
@@ -72,7 +85,7 @@ static inline void engine_single_poll(struct engine_domain *domain)
 	engine_domain_count(domain);
 	domain->gathered = false;
 	domain->idle++;
-	if (likely(w->wire != NULL) && w->ops->poll(w->wire)) {
+	if (likely(w->wire != NULL) && !engine_ep_deaf(ep) && w->ops->poll(w->wire)) {
 		ep->busy = true;
 		ep->domain->idle = 0;
 	}

@@ -58,6 +58,25 @@ static uint64_t engine_sleeper_enter(struct engine_sleeper *s, struct platform_w
 	return 0;
 }
 
+/* The thread has slept, or is cancelled in its sleep. */
+static void engine_sleeper_leave(void *arg)
+{
+	struct engine_sleeper *s = arg;
+	struct engine_domain *domain = s->wait->domain;
+
+	engine_use(domain);
+	engine_channel_leave(s->channel);
+	engine_wait_drop(s->wait, true);
+	engine_domain_clock(domain);
+	engine_unuse(domain);
+}
+
+/* @ret: of platform_sleep() */
+static void engine_sleeper_slept(struct engine_sleeper *s, int ret)
+{
+	s->interrupted |= ret == -FI_EINTR && !s->patient;
+}
+
 void engine_sleeper_wait(struct engine_sleeper *s)
 {
 	struct engine_domain *domain = s->wait->domain;
@@ -73,19 +92,21 @@ void engine_sleeper_wait(struct engine_sleeper *s)
 		platform_relax();
 		return;
 	}
-	platform_sleep(&on, ns);
-	engine_use(domain);
-	engine_channel_leave(s->channel);
-	engine_wait_drop(s->wait, true);
-	engine_domain_clock(domain);
-	engine_unuse(domain);
+	on.cancelled = engine_sleeper_leave;
+	on.arg = s;
+	engine_sleeper_slept(s, platform_sleep(&on, ns));
+	engine_sleeper_leave(s);
 }
 
-void engine_sleeper_sleep(const struct engine_sleeper *s, const struct platform_wakers *on,
-			  int armed)
+void engine_sleeper_sleep(struct engine_sleeper *s, struct platform_wakers *on, int armed)
 {
 	uint64_t ns = engine_sleeper_ns(s, armed ? NAP_NS : UINT64_MAX);
 
-	if (armed != -FI_EAGAIN && ns)
-		platform_sleep(armed ? NULL : on, ns);
+	if (armed == -FI_EAGAIN || !ns)
+		return;
+	if (armed) {
+		on->bell = NULL;
+		on->descriptor = -1;
+	}
+	engine_sleeper_slept(s, platform_sleep(on, ns));
 }

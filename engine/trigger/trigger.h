@@ -73,6 +73,11 @@ ssize_t engine_trigger_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_
 					 void **result_desc, size_t result_cnt, uint64_t flags);
 
 /*
+ * engine_trigger_flag - FI_TRIGGER, or 0 where there are no triggered operations: then it is no default flag of calls
+ */
+extern const uint64_t engine_trigger_flag;
+
+/*
  * Op tables with the slots above, and with slots of calls without flags for contexts that have
  * FI_TRIGGER among their default flags (trigger_ops.c, trigger_atomic.c). The slots of all other
  * calls are NULL.

@@ -10,6 +10,8 @@
 #include "copy.h"
 #include "trigger.h"
 
+const uint64_t engine_trigger_flag = FI_TRIGGER;
+
 static uint64_t tx_flags(struct fid_ep *fid)
 {
 	return engine_ctx_of(fid)->tx_op_flags | FI_TRIGGER;

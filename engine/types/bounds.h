@@ -36,6 +36,8 @@
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV |                     \
 	 FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER | FI_RMA_PMEM)
 #define ENGINE_CAPS (ENGINE_TX_CAPS | ENGINE_RX_CAPS)
+/* Those of the kernel's module (kernel/absent.c) */
+#define ENGINE_KERNEL_CAPS (ENGINE_CAPS & ~(FI_COLLECTIVE | FI_TRIGGER))
 #define ENGINE_TX_OP_FLAGS                                                       \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_TRIGGER)
@@ -72,12 +74,17 @@ enum engine_flag {
 	ENGINE_CTS_SENT = 1 << 11,
 	/* FI_FENCE: sent once everything before it to this peer has ended */
 	ENGINE_FENCE = 1 << 12,
-	/* A send whose receiver is done while the wire still has its payload */
+	/*
+	 * A send whose receiver is done while the wire still has its payload; a receive that is
+	 * whole, but whose turn has not come
+	 */
 	ENGINE_FINISHED = 1 << 13,
 	/* A send counter is bound */
 	ENGINE_COUNTED = 1 << 14,
 	/* A default of tagged receives: the context takes no more (engine_rx_ctx.ended) */
 	ENGINE_ENDED = 1 << 15,
+	/* A send or receive of a connected endpoint, which completes in its turn (in_order.h) */
+	ENGINE_ORDERED = 1 << 16,
 	/* A multi-receive buffer: it takes messages until it is spent */
 	ENGINE_MULTI = 1 << 24,
 	/* A message in a multi-receive buffer */

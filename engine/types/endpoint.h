@@ -28,6 +28,11 @@ enum engine_ep_kind {
  * wire.
  */
 struct engine_cm_ops {
+	/*
+	 * The request of the peer, on that conn, is about to be answered: it is connected once it
+	 * reads the answer. up() or lost() follows.
+	 */
+	void (*answering)(struct engine_peer *peer, struct wire_conn *conn);
 	/* The peer is connected. Returns 0, or -FI_E* that ends the connection. @hello: borrowed */
 	int (*up)(struct engine_peer *peer, const struct hello *hello);
 	/* The peer has refused; lost() follows. @data: borrowed */
@@ -146,6 +151,8 @@ struct engine_ep {
 	uint32_t incarnation;
 	/* Peers by kind of address: nonce, service */
 	uint32_t peer_cnt[2];
+	/* struct engine_held of all peers, and how many there may be: PLATFORM_HELD_MAX */
+	uint32_t held_cnt, held_max;
 	/* Receive budget that is not granted to any peer, bytes */
 	uint64_t budget;
 	/* Bound of @queued_cnt and @access_cnt */

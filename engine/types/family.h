@@ -30,6 +30,11 @@ struct engine_family {
 	/* it has the nonce, by which peers know the endpoint */
 	bool by_nonce;
 	/*
+	 * Closing a fabric is refused with -FI_EBUSY while anything is open in it: what is behind this struct may
+	 * be gone afterwards. Else its objects keep it.
+	 */
+	bool closes_last;
+	/*
 	 * addr_read - one address of the caller's format
 	 * @len: bytes that are there: engine_name_len(); 0 where a string should be and is not
 	 * Returns 0, or -FI_EINVAL and one sentence in @why for bytes that are none.
@@ -84,6 +89,8 @@ struct engine_fabric {
 	const struct engine_family *family;
 	/* the program's, until it closes it, and of what is open in it */
 	_Atomic int refs;
+	/* fi_trywait permits to sleep on an event queue that has events (info/identity.h) */
+	bool sleeps_on_events;
 	/* Its passive endpoints; NULL if the provider has none. Owned */
 	struct engine_peps *peps;
 	/* The child of a fork lacks who was in an event queue or wait set of it (forked.h) */

@@ -21,6 +21,15 @@ enum engine_peer_state {
 	PEER_UP,
 };
 
+/* Packets before their turn: message/reorder.h. */
+struct engine_reorder {
+	/* struct engine_held; NULL: there were none yet */
+	struct list *bins;
+	/* The bin of a packet is in the top bits of its sequence number times this odd number */
+	uint64_t mult;
+	uint32_t shift;
+};
+
 /*
  * A peer of an endpoint. A small send or receive touches the first cache line alone.
  */
@@ -34,7 +43,8 @@ struct engine_peer {
 	/* Source address that completions report: index in the AV, or the program's user id */
 	fi_addr_t cq_addr;
 	/*
-	 * Nonzero if a new message can be sent at once: the route is up and nothing is queued
+	 * Nonzero if a new message can be sent at once: the route is up, nothing is queued, and no
+	 * send completes before it
 	 */
 	uint32_t ready;
 	/* Sequence number of the next message expected */
@@ -44,8 +54,8 @@ struct engine_peer {
 	/* Eager payload that was freed here and is to be granted to the peer again, bytes */
 	uint32_t credit_due;
 	/*
-	 * packet_head() of a plain message of the peer, without flags; while @reorder has any,
-	 * PEER_NO_HEAD
+	 * packet_head() of a plain message of the peer, without flags; while @reorder or @rx_order
+	 * has any, PEER_NO_HEAD
 	 */
 	uint32_t rx_head;
 	/* PACKET_EPOCH() of packets to the peer */
@@ -166,14 +176,16 @@ struct engine_peer {
 	struct list started;
 	/* struct engine_tx that wait for room to send payload */
 	struct list pushing;
+	/* struct engine_tx and struct engine_rx with ENGINE_ORDERED, in the order of their completions */
+	struct list tx_order, rx_order;
 	/* struct engine_rx that are matched, while their payload arrives */
 	struct list receiving;
 	/* struct engine_held whose payload is not whole */
 	struct list arriving;
 	/* struct engine_rx whose payload follows its header, in order */
 	struct list filling;
-	/* struct engine_held by sequence number: packets that arrived before their turn */
-	struct list reorder;
+	/* Packets that arrived before their turn */
+	struct engine_reorder reorder;
 	/* struct engine_ctl: control packets that wait for room */
 	struct list ctl;
 	/* NAKs in @ctl */
@@ -186,6 +198,8 @@ struct engine_peer {
 	struct list replying;
 	/* Entries of @replies and @replying */
 	uint32_t reply_cnt;
+	/* Large writes of the peer among @receiving */
+	uint32_t landing_cnt;
 	/* Link in ep->acks or ep->acks_later */
 	struct list ack_link;
 };
@@ -202,12 +216,13 @@ static inline bool engine_conn_linked(const struct wire_conn *conn)
 /* Value of rx_head that no packet matches: it has flags, and those of a packet are not compared */
 #define PEER_NO_HEAD UINT32_MAX
 
-/* engine_rx_head_set - rx_epoch or reorder_cnt has changed */
+/* engine_rx_head_set - rx_epoch, reorder_cnt or rx_order has changed */
 static inline void engine_rx_head_set(struct engine_peer *peer)
 {
 	const struct packet plain = { .op = PACKET_EAGER, .epoch = peer->rx_epoch };
 
-	peer->rx_head = peer->reorder_cnt ? PEER_NO_HEAD : packet_head(&plain);
+	peer->rx_head = peer->reorder_cnt || !list_empty(&peer->rx_order) ? PEER_NO_HEAD
+									  : packet_head(&plain);
 }
 
 /* engine_source_id - the id of this peer in the matcher of @q */

@@ -49,6 +49,8 @@ struct engine_tx {
 	struct pool_object pool;
 	/* Link in peer->queued, started, pushing or unacked */
 	struct list link;
+	/* ENGINE_ORDERED: link in peer->tx_order */
+	struct list order;
 	struct wire_op op;
 	struct engine_peer *peer;
 	struct engine_tx_ctx *ctx;
@@ -87,6 +89,7 @@ struct engine_tx {
 		TX_FIN,	     /* all was sent; the receiver reports when it is done */
 		TX_ACK,	     /* in peer->unacked */
 		TX_RESPONSE, /* a READ or ATOMIC that waits for its response */
+		TX_ENDED,    /* ENGINE_ORDERED: it completes in its turn */
 	} state;
 	/* ENGINE_INJECT: copy of the payload, owned */
 	void *copy;
@@ -107,8 +110,8 @@ struct engine_rx;
 struct engine_landing_ops {
 	/* arrived - the payload is whole; takes @rx, linked nowhere */
 	void (*arrived)(struct engine_rx *rx);
-	/* drop - the write is given up; takes @landing */
-	void (*drop)(struct engine_ep *ep, struct engine_landing *landing);
+	/* drop - the write of @peer is given up; takes @landing */
+	void (*drop)(struct engine_peer *peer, struct engine_landing *landing);
 };
 
 /* Memory that the payload of a large write goes to, or that a large read is sent from. */
@@ -150,6 +153,8 @@ struct engine_rx {
 	struct list link;
 	/* Link in peer->filling, beside peer->receiving */
 	struct list filling;
+	/* ENGINE_ORDERED: link in peer->rx_order */
+	struct list order;
 	struct wire_op op;
 	/* Context that it was posted to; once matched, that of the message */
 	struct engine_rx_ctx *ctx;
@@ -207,7 +212,7 @@ struct engine_held {
 	struct pool_object pool;
 	/* Entry in the matcher while HELD_STORED */
 	struct match_msg match;
-	/* Link in peer->reorder (HELD_REORDER) or rxq->claimed (HELD_CLAIMED) */
+	/* Link in a bin of peer->reorder (HELD_REORDER) or in rxq->claimed (HELD_CLAIMED) */
 	struct list link;
 	/* Link in peer->arriving until the payload is whole */
 	struct list arriving;

@@ -33,6 +33,8 @@ enum engine_channel_kind {
 	ENGINE_CHANNEL_QUEUE,
 	/* The same, where the domain's thread rings it: a bell */
 	ENGINE_CHANNEL_BELL,
+	/* The same, where there are no descriptors: a bell that calls the consumer (kernel/wait.c) */
+	ENGINE_CHANNEL_CALL,
 };
 
 /*
@@ -106,6 +108,10 @@ struct engine_sleeper {
 	uint32_t turns;
 	/* Other threads want this core */
 	bool crowded;
+	/* A signal handler has run while it slept: the call ends, unless there is something */
+	bool interrupted;
+	/* Signals do not end the call (FI_WAIT_YIELD) */
+	bool patient;
 	/* The fields below are those of a call that sleeps on the channel of a domain */
 	/* The object that it waits for */
 	struct engine_wait *wait;

@@ -136,6 +136,16 @@ static inline uint32_t packet_head(const struct packet *packet)
 	return head;
 }
 
+/*
+ * packet_answers_send - returns true for a packet by which the memory of a send or write whose payload stayed with its sender
+ * may be given up, or sent again; @id: out: that operation's, the id in its packet_rts
+ */
+static inline bool packet_answers_send(const struct packet *packet, uint64_t *id)
+{
+	*id = packet->tag;
+	return packet->op == PACKET_CTS || packet->op == PACKET_FIN || packet->op == PACKET_NAK;
+}
+
 #define CREDIT_UNIT 256u
 
 struct packet_rts {

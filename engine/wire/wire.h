@@ -125,6 +125,31 @@ struct wire_op {
 	uint64_t moved;
 };
 
+/* Operations whose done() is to be called, in order, by next. Zeroed it has none. */
+struct wire_ended {
+	struct wire_op *first, *last;
+};
+
+static inline void wire_ended_add(struct wire_ended *ended, struct wire_op *op)
+{
+	op->next = NULL;
+	if (ended->first)
+		ended->last->next = op;
+	else
+		ended->first = op;
+	ended->last = op;
+}
+
+/* Returns the first one, which is no longer there, or NULL. */
+static inline struct wire_op *wire_ended_take(struct wire_ended *ended)
+{
+	struct wire_op *op = ended->first;
+
+	if (op)
+		ended->first = op->next;
+	return op;
+}
+
 /* Source of get(): memory of the peer, as the peer described it. */
 struct wire_source {
 	/* Id of the send at the peer, looked up there by engine_offered() */
@@ -323,11 +348,12 @@ struct wire_ops {
 	/*
 	 * check - check that the peer is alive
 	 * Called about once a millisecond for conns with work pending, more rarely for others.
-	 * Returns 0, or the error that ends the conn: the engine then calls disconnect.
+	 * Returns 0, or the error that ends the conn: the engine then calls disconnect. NULL: no
+	 * peer dies without the wire's knowing.
 	 */
 	int (*check)(struct wire_conn *conn);
 
-	/* local - write the local address for reports; the empty string if there is none */
+	/* local - write the local address for reports; the empty string, or NULL: there is none */
 	void (*local)(struct wire *wire, char *buf, size_t len);
 
 	/*
@@ -592,11 +618,17 @@ struct wire_ops {
 	int (*join)(struct wire_conn *conn, struct wire *wire);
 	/* drop - end and free a request that was parted: its requester sees a broken connection */
 	void (*drop)(struct wire_conn *conn);
+
+	/*
+	 * get() finds the payload by wire_source.id alone: no address of the sender's is told to the peer, and
+	 * a payload in several pieces is read at once.
+	 */
+	bool get_by_id;
 };
 
 /*
- * The functions that a wire calls: only from poll(), but for engine_wire_wake() and
- * engine_conns_change().
+ * The functions that a wire calls: only from poll(), but for engine_wire_wake(),
+ * engine_conns_change(), engine_conn_busy() and engine_conn_awaited().
  */
 
 /*
@@ -638,6 +670,15 @@ void engine_conn_down(struct wire_conn *conn, int err);
  * no other thread is in share_marked().
  */
 void engine_conns_change(struct wire *wire);
+
+/*
+ * engine_conn_busy - returns true if operations under way need the peer of a conn that is up
+ * engine_conn_awaited - returns true if posted receives name that peer as their source
+ * The domain is held, in any function of the wire. Nothing changes. The latter looks at all receives
+ * that are posted.
+ */
+bool engine_conn_busy(const struct wire_conn *conn);
+bool engine_conn_awaited(const struct wire_conn *conn);
 
 /*
  * engine_wire_wake - poll() of an armed wire may have something: wake the threads that sleep
@@ -698,7 +739,7 @@ void engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *coo
  * Layout of struct engine_ep and of the other structs that the inlined paths access. Only a wire
  * that was built with the same layout is registered.
  */
-#define WIRE_LAYOUT 27u
+#define WIRE_LAYOUT 28u
 
 struct wire_provider {
 	size_t size;
@@ -708,14 +749,24 @@ struct wire_provider {
 	const struct wire_ops *ops;
 };
 
+/* Bytes of the longest name of a wire, with its end */
+#define WIRE_NAME_MAX 16u
+
 /*
  * wire_register - register a wire; nothing happens if it is registered already
- * @wp: stays valid for the life of the process
- * Called while providers are loaded, with the core's lock held.
- * Returns 0, -FI_EINVAL for another layout or a smaller struct, or -FI_ENOMEM when there are too
- * many.
+ * @wp: stays valid for the life of the process, or until it is unregistered
+ * Called while providers are loaded, with the core's lock held. Of two with the same name the first is found.
+ * Returns 0, -FI_EINVAL for another layout, a smaller struct, or a name that is empty or too long, or -FI_ENOMEM
+ * when there are too many.
  */
 int wire_register(const struct wire_provider *wp);
+
+/*
+ * wire_unregister - forget a wire; nothing happens if it is not registered
+ * Called as wire_register() is, while nothing is open that uses the wire and nobody opens or asks for it. Endpoints over
+ * other wires may be opened meanwhile. Of a module that is unloaded.
+ */
+void wire_unregister(const struct wire_provider *wp);
 
 /* wire_find - returns the registered wire with that name, or NULL */
 const struct wire_provider *wire_find(const char *name);

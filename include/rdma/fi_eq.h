@@ -11,7 +11,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
-#if __STDC_HOSTED__
+#if __STDC_HOSTED__ && !defined(__KERNEL__)
 #include <poll.h>
 #include <pthread.h>
 #endif
@@ -37,7 +37,7 @@ enum fi_wait_obj {
 	FI_WAIT_POLLFD,
 };
 
-#if __STDC_HOSTED__
+#if __STDC_HOSTED__ && !defined(__KERNEL__)
 /*
  * struct fi_mutex_cond - what FI_GETWAIT gives for FI_WAIT_MUTEX_COND
  * @mutex:  to hold around the wait

@@ -8,7 +8,9 @@
 #ifndef FI_ERRNO_H
 #define FI_ERRNO_H
 
-#if __STDC_HOSTED__
+#if defined(__KERNEL__)
+#include <linux/errno.h>
+#elif __STDC_HOSTED__
 #include <errno.h>
 #elif !defined(EPERM)
 /* Freestanding: Linux' generic numbers, limited to those named below. */

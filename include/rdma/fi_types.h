@@ -2,14 +2,29 @@
 /*
  * The C types that the interface is written in. Every other header here
  * takes them from this one, so that a hosted program gets its own standard
- * headers and a freestanding build (the kernel, or -ffreestanding -nostdinc)
- * gets the same names from what the compiler itself knows. Declarations only;
+ * headers, a module of Linux (__KERNEL__) the kernel's, and a freestanding build
+ * (-ffreestanding -nostdinc) the same names from what the compiler itself knows. Declarations only;
  * no thread, no state. Source: ISO C, and POSIX for ssize_t and struct iovec.
  */
 #ifndef FI_TYPES_H
 #define FI_TYPES_H
 
-#if __STDC_HOSTED__
+#if defined(__KERNEL__) /* a module that includes Linux' own headers too */
+
+#include <linux/limits.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <linux/uio.h>
+
+#ifndef UINT8_MAX
+#define UINT8_MAX  U8_MAX
+#define UINT16_MAX U16_MAX
+#define UINT32_MAX U32_MAX
+#define UINT64_MAX U64_MAX
+#endif
+
+#elif __STDC_HOSTED__
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,6 +105,6 @@ int memcmp(const void *a, const void *b, size_t len);
 size_t strlen(const char *str);
 int strcmp(const char *a, const char *b);
 
-#endif /* __STDC_HOSTED__ */
+#endif
 
 #endif /* FI_TYPES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a running process shows of its registered memory, for tools ('weft mem'): a page of counters that it
- * writes and others only read. It is a memfd whose size is sealed, with the name WEFT_MEM_STATS_FILE, among
+ * What a running process shows of its registered memory and of its connections, for tools ('weft mem',
+ * 'weft tcp'): a page of counters that it writes and others only read. It is a memfd whose size is sealed, with the name WEFT_MEM_STATS_FILE, among
  * the process's descriptors: whoever may read the process's memory opens it through /proc/PID/fd. A process
  * has one for each library with something to show (libfabric.so.1, libweft-mem.so, a loadable provider);
  * their parts add up.
@@ -31,6 +31,7 @@ extern "C" {
  * WEFT_MEM_PART_PINS:  what one device has registered of the arena, enum weft_mem_pins_count
  * WEFT_MEM_PART_CACHE: its registrations of other memory, enum weft_mem_cache_count
  * WEFT_MEM_PART_SHM:   what moved between processes by loads and stores, enum weft_mem_shm_count
+ * WEFT_MEM_PART_TCP:   its connections over tcp, enum weft_mem_tcp_count
  */
 enum weft_mem_part_kind {
 	WEFT_MEM_PART_NONE,
@@ -38,6 +39,7 @@ enum weft_mem_part_kind {
 	WEFT_MEM_PART_PINS,
 	WEFT_MEM_PART_CACHE,
 	WEFT_MEM_PART_SHM,
+	WEFT_MEM_PART_TCP,
 	WEFT_MEM_PART_KINDS,
 };
 
@@ -135,6 +137,42 @@ enum weft_mem_shm_count {
 };
 
 /*
+ * enum weft_mem_tcp_count - of connections over tcp: CONNS, BROKEN, RETAINED_BYTES, PROVED and ENCRYPTED are as
+ * they are now, the others were counted since the domain began. Bytes, acknowledgements and what is retained are added now and
+ * then, while endpoints are polled
+ */
+enum weft_mem_tcp_count {
+	/* connections that are up, those among them whose sockets are just made again */
+	WEFT_MEM_TCP_CONNS,
+	/* sockets that broke, and that are not made again yet */
+	WEFT_MEM_TCP_BROKEN,
+	/* bytes that were sent, and that are kept until the peer has acknowledged them */
+	WEFT_MEM_TCP_RETAINED_BYTES,
+	/* connections that came up, and those of them that ended by an error */
+	WEFT_MEM_TCP_MADE,
+	WEFT_MEM_TCP_LOST,
+	/* sockets that broke, and those of them that were made again */
+	WEFT_MEM_TCP_BREAKS,
+	WEFT_MEM_TCP_RESUMES,
+	/* acknowledgements */
+	WEFT_MEM_TCP_ACKS_SENT,
+	WEFT_MEM_TCP_ACKS_RECEIVED,
+	/* bytes of the lanes, headers included; what was sent again counts once */
+	WEFT_MEM_TCP_SENT_BYTES,
+	WEFT_MEM_TCP_RECEIVED_BYTES,
+	/* those of CONNS at which both sides have proved that they know the secret, and of these those over TLS */
+	WEFT_MEM_TCP_PROVED,
+	WEFT_MEM_TCP_ENCRYPTED,
+	/* sockets that were refused, by either side: without TLS, since the secrets differ */
+	WEFT_MEM_TCP_REFUSED_SECRET,
+	/* since one side has a secret, or TLS, and the other has not */
+	WEFT_MEM_TCP_REFUSED_NONE,
+	/* since the handshake of TLS failed, as of sides whose secrets differ, or later bytes were not the peer's */
+	WEFT_MEM_TCP_REFUSED_TLS,
+	WEFT_MEM_TCP_COUNTS,
+};
+
+/*
  * struct weft_mem_part - a part of the page
  * @kind:   enum weft_mem_part_kind; read before the counts (acquire)
  * @zero:   0
@@ -183,6 +221,7 @@ WEFT_MEM_STATS_ASSERT((int)WEFT_MEM_ARENA_COUNTS <= (int)WEFT_MEM_STATS_COUNTS);
 WEFT_MEM_STATS_ASSERT((int)WEFT_MEM_PINS_COUNTS <= (int)WEFT_MEM_STATS_COUNTS);
 WEFT_MEM_STATS_ASSERT((int)WEFT_MEM_CACHE_COUNTS <= (int)WEFT_MEM_STATS_COUNTS);
 WEFT_MEM_STATS_ASSERT((int)WEFT_MEM_SHM_COUNTS <= (int)WEFT_MEM_STATS_COUNTS);
+WEFT_MEM_STATS_ASSERT((int)WEFT_MEM_TCP_COUNTS <= (int)WEFT_MEM_STATS_COUNTS);
 
 #undef WEFT_MEM_STATS_ASSERT
 

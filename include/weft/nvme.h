@@ -159,6 +159,40 @@ ssize_t weft_nvme_wait(struct weft_nvme *qp, struct weft_nvme_completion *done, 
  */
 int weft_nvme_fd(struct weft_nvme *qp);
 
+#define WEFT_NVME_PLACE_MAX 512u
+
+/*
+ * struct weft_nvme_session - a queue pair of a device of another host, for someone else than this library to use
+ * @size:  sizeof(struct weft_nvme_session); the struct only grows at its end
+ * @id:    of the lease
+ * @place: @place_len bytes: where the controller serves it, as Weft's kernel module kofi_blk takes it. A secret
+ * @host:  the lender's, as it was named
+ */
+struct weft_nvme_session {
+	size_t size;
+	uint32_t id;
+	uint32_t place_len;
+	uint8_t place[WEFT_NVME_PLACE_MAX];
+	char host[256];
+};
+
+/*
+ * weft_nvme_session_open - have a queue pair that this library does not connect to
+ * @depth:   commands under way at most
+ * @session: has its size set
+ * Returns 0; -EINVAL; -EOPNOTSUPP: of a device of this host, or one behind a bridge; -ESTALE; -ENOSPC: the device has no
+ * more; -ETIMEDOUT.
+ */
+int weft_nvme_session_open(struct weft_device *dev, uint32_t depth,
+			   struct weft_nvme_session *session);
+
+/*
+ * weft_nvme_session_close - end it
+ * When 0 is returned nothing of it is under way at the device any more. Returns 0, -ESTALE: the lease has ended, and
+ * that with it; -ENOENT: there is no such one; -ETIMEDOUT: the lender does not answer.
+ */
+int weft_nvme_session_close(struct weft_device *dev, uint32_t id);
+
 /*
  * weft_nvme_read - read and wait. Nothing else is under way on the queue pair.
  * Returns 0, or a negative errno as weft_nvme_submit() and struct weft_nvme_completion.

@@ -110,6 +110,12 @@ static void once_there_is_room_again_it_is_kept_again(void **state)
 	assert_true(arena->allowed);
 }
 
+/* There is a keeper for what is kept; it may be done by now. */
+static void assert_kept_by_keeper(void)
+{
+	assert_true(arena->keeper_runs || !quarantined());
+}
+
 static void what_is_not_used_again_goes_without_a_call(void **state)
 {
 	uint64_t end = platform_now_ns() + DEADLINE_NS;
@@ -117,7 +123,7 @@ static void what_is_not_used_again_goes_without_a_call(void **state)
 
 	assert_non_null(addr);
 	assert_int_equal(arena_free(arena, addr), 0);
-	assert_true(arena->keeper_runs);
+	assert_kept_by_keeper();
 	while ((quarantined() || resident(addr)) && platform_now_ns() < end)
 		usleep(1000);
 	assert_int_equal(quarantined(), 0);
@@ -128,7 +134,7 @@ static void what_is_not_used_again_goes_without_a_call(void **state)
 	assert_false(arena->keeper_runs);
 	addr = allocate(MIB);
 	assert_int_equal(arena_free(arena, addr), 0);
-	assert_true(arena->keeper_runs);
+	assert_kept_by_keeper();
 }
 
 /* 180 MiB are used and 60 have been free when 50 more are wanted, of 256. */

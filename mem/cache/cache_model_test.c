@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include "cache.h"
 #include "fake_watch.h"
+#include "seeded.h"
 
 #define OPERATIONS 40000
 #define REFS	   8
@@ -26,7 +27,7 @@ struct model {
 	bool held[REFS];
 	struct mem_change going[GOING_MAX];
 	uint32_t going_cnt;
-	uint32_t seed;
+	uint64_t seed;
 	uint32_t stale;
 	/* calls of pin() by the request that is under way; during the first of them something changed */
 	uint32_t pins;
@@ -35,8 +36,7 @@ struct model {
 
 static uint32_t below(struct model *m, uint32_t n)
 {
-	m->seed = m->seed * 1664525u + 1013904223u;
-	return (m->seed >> 8) % n;
+	return (uint32_t)seeded_below(&m->seed, n);
 }
 
 static void change_pages(struct model *m, uint32_t first, uint32_t end)

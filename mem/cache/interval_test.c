@@ -6,17 +6,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "interval.h"
+#include "seeded.h"
 
 #define ADDRS  1024
 #define NODES  200
 #define ROUNDS 200000
 
-static uint32_t seed;
+static uint64_t seed;
 
 static uint32_t below(uint32_t n)
 {
-	seed = seed * 1664525u + 1013904223u;
-	return (seed >> 8) % n;
+	return (uint32_t)seeded_below(&seed, n);
 }
 
 /* Who has each address: index of the node plus one. */
@@ -58,8 +58,8 @@ static void ranges_are_found_as_in_the_model(void **state)
 {
 	struct intervals tree = { 0 };
 
-	seed = (uint32_t)platform_now_ns();
-	print_message("seed %u\n", seed);
+	seed = platform_now_ns();
+	print_message("seed %llu\n", (unsigned long long)seed);
 	for (int i = 0; i < ROUNDS; i++) {
 		uint32_t n = below(NODES);
 

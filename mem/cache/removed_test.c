@@ -6,13 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "removed.h"
+#include "seeded.h"
 
-static uint32_t seed;
+static uint64_t seed;
 
 static uint32_t below(uint32_t n)
 {
-	seed = seed * 1664525u + 1013904223u;
-	return (seed >> 8) % n;
+	return (uint32_t)seeded_below(&seed, n);
 }
 
 static bool any(const bool *model, uint32_t start, uint32_t end)
@@ -53,15 +53,15 @@ static void compare(uint32_t addrs, uint32_t len_max, int rounds, bool exact)
 
 static void addresses_are_there_as_in_the_model(void **state)
 {
-	seed = (uint32_t)platform_now_ns();
-	print_message("seed %u\n", seed);
+	seed = platform_now_ns();
+	print_message("seed %llu\n", (unsigned long long)seed);
 	compare(900, 20, 200000, true);
 }
 
 static void none_is_missing_when_there_are_many(void **state)
 {
-	seed = (uint32_t)platform_now_ns();
-	print_message("seed %u\n", seed);
+	seed = platform_now_ns();
+	print_message("seed %llu\n", (unsigned long long)seed);
 	compare(16384, 2, 200000, false);
 }
 

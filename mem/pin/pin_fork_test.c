@@ -113,36 +113,48 @@ static void a_child_leaves_the_device_of_its_parent_alone(void **state)
 	mem_pins_put(pins, &grain);
 }
 
+/* No process is to be forked any more. */
+static _Atomic bool forked;
+
 static void *get_slowly(void *addr)
 {
 	struct mem_pin_ref ref;
 
 	if (!get(addr, &ref))
 		mem_pins_put(pins, &ref);
+	/* ThreadSanitizer's child would call a thread that has ended a leak */
+	while (!forked)
+		platform_yield();
 	return NULL;
+}
+
+static uint64_t registrations_begun(void)
+{
+	uint64_t made;
+
+	pthread_mutex_lock(&device.lock);
+	made = device.made;
+	pthread_mutex_unlock(&device.lock);
+	return made;
 }
 
 /* @addr: another thread is registering it when the process forks. */
 static void forks_meanwhile(void *addr)
 {
+	uint64_t before = registrations_begun();
 	pthread_t thread;
 	pid_t pid;
 
+	forked = false;
 	device.delay_ns = DELAY_NS;
 	assert_int_equal(pthread_create(&thread, NULL, get_slowly, addr), 0);
-	for (;;) {
-		uint32_t pinned;
-
-		pthread_mutex_lock(&device.lock);
-		pinned = device.pinned;
-		pthread_mutex_unlock(&device.lock);
-		if (pinned)
-			break;
+	/* it may be over again by then: that is counted still */
+	while (registrations_begun() == before)
 		platform_yield();
-	}
 	pid = fork();
 	if (!pid)
 		_exit(leaves_the_device_alone(NULL, NULL));
+	forked = true;
 	ended_well(pid);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
@@ -178,6 +190,7 @@ static void what_is_registered_first_is_not_what_is_taken_away(void **state)
 	platform_lock(&own->lock);
 	watcher = container_of(own->watchers.next, struct arena_watcher, link);
 	assert_int_equal(watcher->revoke(watcher, &place, FAKE_PAGE), 0);
+	forked = true;
 	assert_int_equal(pthread_create(&thread, NULL, get_slowly, at(FAKE_PAGE)), 0);
 	/* it may come this far: not to the pages that go now */
 	for (end = platform_now_ns() + DELAY_NS; platform_now_ns() < end;) {

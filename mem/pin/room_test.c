@@ -19,6 +19,7 @@
 #include "fake_arena.h"
 #include "fake_device.h"
 #include "pin.h"
+#include "seeded.h"
 
 #define GRAIN	 ((size_t)2 << 20)
 #define LOCAL	 (FI_SEND | FI_RECV | FI_READ | FI_WRITE)
@@ -186,20 +187,14 @@ static void what_another_cache_keeps_gives_room(void **state)
 	assert_int_equal(munmap(mem, GRAIN), 0);
 }
 
-static uint64_t next(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return *state >> 33;
-}
-
 /* Takes and gives grains of all domains, each reached by the device as long as it is in use. */
 static void *churn(void *arg)
 {
 	uint64_t random = seed + (uintptr_t)arg;
 
 	for (int i = 0; i < TURNS; i++) {
-		struct mem_pins *pins = domains[next(&random) % (DOMAINS - 1)];
-		void *addr = at(next(&random) % GRAINS * GRAIN);
+		struct mem_pins *pins = domains[seeded_below(&random, DOMAINS - 1)];
+		void *addr = at(seeded_below(&random, GRAINS) * GRAIN);
 		struct mem_pin_ref ref;
 		size_t len;
 

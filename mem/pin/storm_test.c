@@ -16,6 +16,7 @@
 #include "fake_arena.h"
 #include "fake_device.h"
 #include "pin.h"
+#include "seeded.h"
 
 #define LOCAL	  (FI_SEND | FI_RECV | FI_READ | FI_WRITE)
 #define GRAIN	  ((size_t)64 << 10)
@@ -37,8 +38,7 @@ static uint32_t rounds;
 
 static uint32_t next(uint64_t *seed)
 {
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*seed >> 33);
+	return (uint32_t)(seeded_random(seed) >> 33);
 }
 
 /* Adds a user to each range of a span. Returns false, with nothing changed, if one is being taken. */
@@ -152,12 +152,24 @@ static void take_once(uint64_t *seed)
 		users[first + --have] = 0;
 }
 
+static bool has_revoked(void)
+{
+	struct mem_pins_stats stats;
+
+	mem_pins_stats(pins, &stats);
+	return taken && stats.revoked;
+}
+
 static void *taker(void *arg)
 {
 	uint64_t seed = *(uint64_t *)arg;
 
-	while (!over)
+	/* pages of grains that were registered, too, however late this thread has begun */
+	while (!over || !has_revoked()) {
+		if (over)
+			get_once(&seed, false);
 		take_once(&seed);
+	}
 	return NULL;
 }
 

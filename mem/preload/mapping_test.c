@@ -20,11 +20,16 @@
 
 static size_t page;
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 static void advice_gives_zeros(void **state)
 {
-	static const int advices[] = { MADV_DONTNEED, MADV_FREE, MADV_REMOVE };
+	static const int advices[] = { MADV_DONTNEED, MADV_DONTNEED_LOCKED, MADV_FREE,
+				       MADV_REMOVE };
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++) {
 		char *ptr = aligned_alloc(page, MIB);
 
 		memset(ptr, 1, MIB);

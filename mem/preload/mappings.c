@@ -24,6 +24,10 @@
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
+/* Linux 5.18 */
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
 
 static size_t page_len(void)
 {
@@ -186,6 +190,7 @@ SHOWN int madvise(void *addr, size_t len, int advice)
 		return raw_madvise(addr, len, advice);
 	switch (advice) {
 	case MADV_DONTNEED:
+	case MADV_DONTNEED_LOCKED:
 	case MADV_FREE:
 	case MADV_REMOVE:
 		return take_away(addr, len);

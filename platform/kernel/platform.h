@@ -14,21 +14,34 @@
 #include <rdma/fi_types.h>
 
 #include "cache_line.h"
+#include "sizes.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* sparse knows _Atomic as a qualifier alone. */
+#ifdef __CHECKER__
+#define _Atomic(type) type
+#endif
 
 #define static_assert _Static_assert
 #define alignas _Alignas
 #define alignof _Alignof
 
-/* platform_bug - an assertion does not hold: says so and stops the thread for good */
-_Noreturn void platform_bug(const char *what, const char *file, int line);
+/* platform_bug - an assertion does not hold: says so; the caller stops its thread for good */
+void platform_bug(const char *what, const char *file, int line);
 
 #ifdef NDEBUG
 #define assert(holds) ((void)0)
 #else
-#define assert(holds) ((holds) ? (void)0 : platform_bug(#holds, __FILE__, __LINE__))
+/* The trap is an instruction that the kernel's tools know the end of a path by, as its own BUG() is. */
+#define assert(holds)                                             \
+	do {                                                      \
+		if (unlikely(!(holds))) {                         \
+			platform_bug(#holds, __FILE__, __LINE__); \
+			__builtin_trap();                         \
+		}                                                 \
+	} while (0)
 #endif
 
 /*
@@ -122,6 +135,9 @@ void platform_yield(void);
 int platform_membarrier_open(void);
 int platform_membarrier(void);
 
+/* PLATFORM_BARRIER_BROADCASTS - a barrier interrupts every processor, also those that run something else */
+#define PLATFORM_BARRIER_BROADCASTS 1
+
 /*
  * platform_settle - wait until what others have stored so far is visible here, and what was stored here to them
  * In the place of a barrier on their cores where that is forbidden: a thousand times what a core takes to
@@ -143,15 +159,40 @@ static inline uintptr_t platform_thread_self(void)
 	return 0;
 }
 
+/*
+ * PLATFORM_SPIN_NS - for how long a thread spins at most before it sleeps: it does not. Sleeping takes no system call here,
+ * and a processor is wanted by others
+ */
+#define PLATFORM_SPIN_NS 0u
+
+/*
+ * PLATFORM_HELD_MAX - messages of an endpoint that are here and have no receive, at most: each takes up to 512 bytes,
+ * which nobody swaps out. Who sends more than is his part loses his connection. Completions in its queue that nobody
+ * has read, of what peers do: while there are as many, peers are not heard
+ */
+#define PLATFORM_HELD_MAX 131072u
+
 /* platform_relax - hint of a spinning loop */
 void platform_relax(void);
 
 /* A lock that sleeps when it has to wait. Not recursive. The module asserts that its own fits. */
 struct platform_lock {
-	_Alignas(8) unsigned char opaque[192];
+	_Alignas(8) unsigned char opaque[PLATFORM_LOCK_BYTES];
 };
 
-void platform_lock_init(struct platform_lock *l);
+/* What the checks of a debugging kernel know of locks that are taken in the same order. All zero, and static */
+struct platform_lock_class {
+	_Alignas(8) unsigned char opaque[PLATFORM_LOCK_CLASS_BYTES];
+};
+
+/* platform_lock_init - a lock that is free; those that one line of the sources makes are one class */
+void platform_lock_init_class(struct platform_lock *l, struct platform_lock_class *lock_class,
+			      const char *name);
+#define platform_lock_init(l)                                        \
+	do {                                                         \
+		static struct platform_lock_class lock_class_here;   \
+		platform_lock_init_class((l), &lock_class_here, #l); \
+	} while (0)
 void platform_lock_fini(struct platform_lock *l);
 void platform_lock(struct platform_lock *l);
 /* platform_trylock - take it if it is free. Returns true if it was */
@@ -164,10 +205,11 @@ uint32_t platform_forks(void);
 /*
  * A bell wakes the threads that sleep on it, from ring to clear. It may be rung from any context,
  * also an interrupt's, whatever locks are held there. A clear sees what came before the rings that
- * it takes back. It is a wait queue, not a descriptor.
+ * it takes back. It is a wait queue, not a descriptor, and may be copied as a descriptor may: one that is
+ * open refers to memory of its own.
  */
 struct platform_bell {
-	_Alignas(8) unsigned char opaque[64];
+	_Alignas(8) unsigned char opaque[PLATFORM_BELL_BYTES];
 };
 
 /* What ends a sleep. */
@@ -176,6 +218,9 @@ struct platform_wakers {
 	const struct platform_bell *bell;
 	/* -1: there are no descriptors here */
 	int descriptor;
+	/* never called: nobody cancels a thread of the kernel */
+	void (*cancelled)(void *arg);
+	void *arg;
 };
 
 /* The work of a thread that does it in rounds. */
@@ -196,6 +241,17 @@ struct platform_work {
 	void (*wake)(void *arg);
 	void *arg;
 };
+
+/* What a part of the library does around fork(): nothing forks here. */
+struct platform_fork {
+	void (*prepare)(void);
+	void (*parent)(void);
+	void (*child)(void);
+};
+
+static inline void platform_fork_watch(struct platform_fork *watcher)
+{
+}
 
 /* An object that is held during a fork: here there is none. */
 #define PLATFORM_HOLD_INNER 16u
@@ -220,7 +276,7 @@ void platform_copy_unwatch(struct platform_copy *copy);
 
 /* A thread that works in rounds. Zeroed: it does not run. */
 struct platform_thread {
-	_Alignas(8) unsigned char opaque[256];
+	_Alignas(8) unsigned char opaque[PLATFORM_THREAD_BYTES];
 };
 
 /*
@@ -235,13 +291,20 @@ void platform_thread_wake(struct platform_thread *t);
 /* platform_thread_stop - end it after the round that runs; does nothing for one that does not run */
 void platform_thread_stop(struct platform_thread *t);
 
-/* platform_bell_open - a bell that is not rung. Returns 0 or -FI_E* */
+/* platform_bell_open - a bell that is not rung. Returns 0 or -FI_ENOMEM */
 int platform_bell_open(struct platform_bell *bell);
 void platform_bell_ring(const struct platform_bell *bell);
 void platform_bell_clear(const struct platform_bell *bell);
 void platform_bell_close(struct platform_bell *bell);
 /* platform_bell_descriptor - returns -1: a bell is no descriptor here */
 int platform_bell_descriptor(const struct platform_bell *bell);
+/*
+ * platform_bell_calls - from now on each ring of an open bell calls @wait too, in the thread that rings
+ * @wait: the fid of a struct kofi_wait (kernel/kofi.h), which outlives the bell
+ * Before anything else refers to the bell, which is rung in process context alone.
+ */
+struct fid_wait;
+void platform_bell_calls(const struct platform_bell *bell, struct fid_wait *wait);
 
 /* Poll sets and timers: there are none here. Opening returns -FI_ENOSYS, and nothing else is called. */
 int platform_poll_set_open(const struct platform_bell *bell, int *poll_set);
@@ -255,8 +318,11 @@ void platform_timer_set(int timer, uint64_t ns);
 void platform_timer_close(int timer);
 int platform_descriptor_renew(int old, int fresh);
 
-/* platform_sleep - sleep until the bell is rung, but for @ns at most; @on: NULL: for all of it */
-void platform_sleep(const struct platform_wakers *on, uint64_t ns);
+/*
+ * platform_sleep - sleep until the bell is rung, but for @ns at most; @on: NULL: for all of it
+ * Returns 0: signals do not end waits in the kernel.
+ */
+int platform_sleep(const struct platform_wakers *on, uint64_t ns);
 
 /* Memory with a name: processes share it, the kernel has no part in it. The module answers -FI_ENOSYS. */
 struct platform_shared;

@@ -84,6 +84,9 @@ void platform_yield(void);
 int platform_membarrier_open(void);
 int platform_membarrier(void);
 
+/* PLATFORM_BARRIER_BROADCASTS - a barrier interrupts every processor: it interrupts those of this process alone */
+#define PLATFORM_BARRIER_BROADCASTS 0
+
 /*
  * platform_settle - wait until what others have stored so far is visible here, and what was stored here to them
  * In the place of a barrier on their cores where that is forbidden: a thousand times what a core takes to
@@ -147,6 +150,12 @@ static inline uintptr_t platform_thread_self(void)
 {
 	return processor_thread_self();
 }
+
+/* PLATFORM_SPIN_NS - for how long a thread spins at most before it sleeps: sleeping and waking take as long */
+#define PLATFORM_SPIN_NS 50000u
+
+/* PLATFORM_HELD_MAX - messages of an endpoint without a receive, and unread completions, at most: memory bounds them */
+#define PLATFORM_HELD_MAX UINT32_MAX
 
 /* platform_relax - hint to the processor that this is a spinning loop */
 static inline void platform_relax(void)
@@ -222,6 +231,9 @@ struct platform_wakers {
 	const struct platform_bell *bell;
 	/* a poll set, or another that becomes readable; -1: none */
 	int descriptor;
+	/* called if the thread is cancelled in its sleep, instead of what follows that; NULL: nothing */
+	void (*cancelled)(void *arg);
+	void *arg;
 };
 
 /* The work of a thread that does it in rounds. */
@@ -372,11 +384,12 @@ void platform_timer_close(int timer);
 int platform_descriptor_renew(int old, int fresh);
 
 /*
- * platform_sleep - sleep until the bell is rung or the descriptor readable; a signal may end it before
+ * platform_sleep - sleep until the bell is rung or the descriptor readable
  * @on: NULL, or neither in it: sleep for all of @ns
  * @ns: at most so long; UINT64_MAX: without a limit
+ * Returns 0, or -FI_EINTR if a signal handler has run and ended it before. It is a cancellation point.
  */
-void platform_sleep(const struct platform_wakers *on, uint64_t ns);
+int platform_sleep(const struct platform_wakers *on, uint64_t ns);
 
 /*
  * Memory that processes of one user find by a name: sys/shared_name.h defines its lifetime. Any
@@ -399,7 +412,10 @@ int platform_shared_publish(struct platform_shared *shared);
 int platform_shared_attach(const char *name, bool writable, struct platform_shared **out);
 /* platform_shared_map - returns the memory; @len: out: its bytes */
 void *platform_shared_map(struct platform_shared *shared, size_t *len);
-/* platform_shared_lock - exclude other writers, of any process; waits. Returns 0 or -FI_E* */
+/*
+ * platform_shared_lock - exclude other writers, of any process; waits
+ * Returns 0; -FI_EOPBADSTATE in the child of a fork, which has neither the lock nor the name of its parent; or -FI_E*.
+ */
 int platform_shared_lock(struct platform_shared *shared);
 /* platform_shared_unlock - release that lock */
 void platform_shared_unlock(struct platform_shared *shared);

@@ -184,6 +184,34 @@ static void a_thread_works_until_it_is_stopped(void **state)
 	platform_lock_fini(&w.lock);
 }
 
+static void *stop_cancelled(void *arg)
+{
+	struct work *w = arg;
+
+	pthread_cancel(pthread_self());
+	platform_thread_stop(&w->thread);
+	atomic_store(&w->rounds, UINT64_MAX);
+	pthread_testcancel();
+	return NULL;
+}
+
+static void who_stops_a_thread_is_not_cancelled_meanwhile(void **state)
+{
+	struct work w = { .nap_ns = 1000 };
+	void *result = NULL;
+	pthread_t id;
+
+	platform_lock_init(&w.lock);
+	assert_int_equal(start(&w, "stopped"), 0);
+	wait_rounds(&w, 1);
+	assert_int_equal(pthread_create(&id, NULL, stop_cancelled, &w), 0);
+	assert_int_equal(pthread_join(id, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_true(atomic_load(&w.rounds) == UINT64_MAX);
+	assert_false(platform_thread_runs(&w.thread));
+	platform_lock_fini(&w.lock);
+}
+
 static void a_thread_that_naps_can_be_woken(void **state)
 {
 	struct work w = { .nap_ns = 3600000000000u };
@@ -590,6 +618,7 @@ int main(void)
 		cmocka_unit_test(lock_excludes),
 		cmocka_unit_test(trylock_does_not_wait),
 		cmocka_unit_test(a_thread_works_until_it_is_stopped),
+		cmocka_unit_test(who_stops_a_thread_is_not_cancelled_meanwhile),
 		cmocka_unit_test(a_thread_that_naps_can_be_woken),
 		cmocka_unit_test(a_forked_child_has_no_thread_and_no_lock_held),
 		cmocka_unit_test(a_fork_waits_for_no_thread_that_is_created),

@@ -4,15 +4,39 @@
  * vector with a name is opened, changed or closed, on any thread.
  */
 #include <rdma/fi_errno.h>
+#include "fnv.h"
 #include "platform.h"
 #include "shared_name.h"
 
-#define FNV_START 0xcbf29ce484222325ull
-#define FNV_PRIME 0x100000001b3ull
+struct platform_shared {
+	struct sys_shared *sys;
+	/* A child that lives on has neither the name nor the lock of a parent that has ended. */
+	struct platform_copy copy;
+};
 
-static struct sys_shared *sys_of(struct platform_shared *shared)
+static void shared_copied(struct platform_copy *copy)
 {
-	return (struct sys_shared *)shared;
+	struct platform_shared *shared =
+		(struct platform_shared *)((char *)copy -
+					   offsetof(struct platform_shared, copy));
+
+	sys_shared_forked(shared->sys);
+}
+
+/* Takes @sys. Returns 0 and a handle, or -FI_ENOMEM. */
+static int handle_make(struct sys_shared *sys, struct platform_shared **out)
+{
+	struct platform_shared *shared = platform_alloc(sizeof(*shared));
+
+	if (!shared) {
+		sys_shared_close(sys);
+		return -FI_ENOMEM;
+	}
+	shared->sys = sys;
+	shared->copy.copied = shared_copied;
+	platform_copy_watch(&shared->copy);
+	*out = shared;
+	return 0;
 }
 
 /*
@@ -25,8 +49,8 @@ static void short_name(const char *name, char *out, size_t len)
 	size_t n = strlen(name);
 
 	for (size_t i = 0; i < n; i++) {
-		forward = (forward ^ (uint8_t)name[i]) * FNV_PRIME;
-		backward = (backward ^ (uint8_t)name[n - 1 - i]) * FNV_PRIME;
+		forward = fnv_step(forward, (uint8_t)name[i]);
+		backward = fnv_step(backward, (uint8_t)name[n - 1 - i]);
 	}
 	snprintf(out, len, "weft-%016llx%016llx", (unsigned long long)forward,
 		 (unsigned long long)backward);
@@ -35,40 +59,50 @@ static void short_name(const char *name, char *out, size_t len)
 int platform_shared_create(const char *name, size_t len, struct platform_shared **out)
 {
 	char key[SYS_SHARED_NAME_MAX];
+	struct sys_shared *sys;
+	int err;
 
 	short_name(name, key, sizeof(key));
-	return sys_shared_create(key, len, (struct sys_shared **)out);
+	err = sys_shared_create(key, len, &sys);
+	return err ? err : handle_make(sys, out);
 }
 
 int platform_shared_publish(struct platform_shared *shared)
 {
-	return sys_shared_publish(sys_of(shared));
+	return sys_shared_publish(shared->sys);
 }
 
 int platform_shared_attach(const char *name, bool writable, struct platform_shared **out)
 {
 	char key[SYS_SHARED_NAME_MAX];
+	struct sys_shared *sys;
+	int err;
 
 	short_name(name, key, sizeof(key));
-	return sys_shared_attach(key, writable, (struct sys_shared **)out);
+	err = sys_shared_attach(key, writable, &sys);
+	return err ? err : handle_make(sys, out);
 }
 
 void *platform_shared_map(struct platform_shared *shared, size_t *len)
 {
-	return sys_shared_map(sys_of(shared), len);
+	return sys_shared_map(shared->sys, len);
 }
 
 int platform_shared_lock(struct platform_shared *shared)
 {
-	return sys_shared_lock(sys_of(shared));
+	return sys_shared_lock(shared->sys);
 }
 
 void platform_shared_unlock(struct platform_shared *shared)
 {
-	sys_shared_unlock(sys_of(shared));
+	sys_shared_unlock(shared->sys);
 }
 
 void platform_shared_close(struct platform_shared *shared)
 {
-	sys_shared_close(sys_of(shared));
+	if (!shared)
+		return;
+	platform_copy_unwatch(&shared->copy);
+	sys_shared_close(shared->sys);
+	platform_free(shared);
 }

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "descriptor.h"
@@ -110,13 +111,24 @@ int platform_descriptor_renew(int old, int fresh)
 	return ret;
 }
 
-void platform_sleep(const struct platform_wakers *on, uint64_t ns)
+static void sleep_cancelled(void *arg)
 {
-	int fds[2], cnt = 0;
+	const struct platform_wakers *on = arg;
+
+	if (on && on->cancelled)
+		on->cancelled(on->arg);
+}
+
+int platform_sleep(const struct platform_wakers *on, uint64_t ns)
+{
+	int fds[2], cnt = 0, ret;
 
 	if (on && on->bell)
 		fds[cnt++] = on->bell->descriptor;
 	if (on && on->descriptor >= 0)
 		fds[cnt++] = on->descriptor;
-	sys_sleep(fds, cnt, ns);
+	pthread_cleanup_push(sleep_cancelled, (void *)on);
+	ret = sys_sleep(fds, cnt, ns);
+	pthread_cleanup_pop(0);
+	return ret;
 }

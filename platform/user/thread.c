@@ -301,6 +301,8 @@ void platform_thread_wake(struct platform_thread *t)
 
 void platform_thread_stop(struct platform_thread *t)
 {
+	int cancel;
+
 	if (!platform_thread_runs(t))
 		return;
 	thread_unlist(t);
@@ -310,7 +312,10 @@ void platform_thread_stop(struct platform_thread *t)
 	pthread_mutex_unlock(&t->round_lock);
 	if (t->work.wake)
 		t->work.wake(t->work.arg);
+	/* Who is cancelled in it would leave the locks that it holds. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_join(t->id, NULL);
+	pthread_setcancelstate(cancel, NULL);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->round_lock);
 	atomic_store_explicit(&t->running, false, memory_order_relaxed);

@@ -12,7 +12,7 @@
 _Static_assert(ADDR_FAMILY_INET == AF_INET && ADDR_FAMILY_INET6 == AF_INET6,
 	       "families are the kernel's");
 
-socklen_t tcp_sockaddr_len(const union tcp_sockaddr *sock)
+socklen_t ip_sockaddr_len(const union ip_sockaddr *sock)
 {
 	switch (sock->sa.sa_family) {
 	case AF_INET:
@@ -24,7 +24,7 @@ socklen_t tcp_sockaddr_len(const union tcp_sockaddr *sock)
 	}
 }
 
-socklen_t tcp_sockaddr_set(union tcp_sockaddr *sock, const struct weft_addr *addr)
+socklen_t ip_sockaddr_set(union ip_sockaddr *sock, const struct weft_addr *addr)
 {
 	memset(sock, 0, sizeof(*sock));
 	if (addr->family == ADDR_FAMILY_INET) {
@@ -37,14 +37,14 @@ socklen_t tcp_sockaddr_set(union tcp_sockaddr *sock, const struct weft_addr *add
 		sock->in6.sin6_scope_id = addr->scope;
 		memcpy(&sock->in6.sin6_addr, addr->ip, sizeof(sock->in6.sin6_addr));
 	}
-	return tcp_sockaddr_len(sock);
+	return ip_sockaddr_len(sock);
 }
 
-void tcp_sockaddr_get(const union tcp_sockaddr *sock, struct weft_addr *addr)
+void ip_sockaddr_get(const union ip_sockaddr *sock, struct weft_addr *addr)
 {
 	memset(addr->ip, 0, sizeof(addr->ip));
 	addr->family = sock->sa.sa_family;
-	addr->port = tcp_sockaddr_port(sock);
+	addr->port = ip_sockaddr_port(sock);
 	addr->scope = 0;
 	if (sock->sa.sa_family == AF_INET) {
 		memcpy(addr->ip, &sock->in.sin_addr, sizeof(sock->in.sin_addr));
@@ -54,12 +54,12 @@ void tcp_sockaddr_get(const union tcp_sockaddr *sock, struct weft_addr *addr)
 	}
 }
 
-uint16_t tcp_sockaddr_port(const union tcp_sockaddr *sock)
+uint16_t ip_sockaddr_port(const union ip_sockaddr *sock)
 {
 	return ntohs(sock->sa.sa_family == AF_INET ? sock->in.sin_port : sock->in6.sin6_port);
 }
 
-void tcp_sockaddr_set_port(union tcp_sockaddr *sock, uint16_t port)
+void ip_sockaddr_set_port(union ip_sockaddr *sock, uint16_t port)
 {
 	if (sock->sa.sa_family == AF_INET)
 		sock->in.sin_port = htons(port);
@@ -67,21 +67,26 @@ void tcp_sockaddr_set_port(union tcp_sockaddr *sock, uint16_t port)
 		sock->in6.sin6_port = htons(port);
 }
 
-bool tcp_sockaddr_any(const union tcp_sockaddr *sock)
+bool ip_sockaddr_any(const union ip_sockaddr *sock)
 {
 	if (sock->sa.sa_family == AF_INET)
 		return sock->in.sin_addr.s_addr == htonl(INADDR_ANY);
 	return IN6_IS_ADDR_UNSPECIFIED(&sock->in6.sin6_addr);
 }
 
-bool tcp_sockaddr_loopback(const union tcp_sockaddr *sock)
+bool ip_sockaddr_loopback(const union ip_sockaddr *sock)
 {
 	if (sock->sa.sa_family == AF_INET)
 		return ntohl(sock->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 	return IN6_IS_ADDR_LOOPBACK(&sock->in6.sin6_addr);
 }
 
-bool tcp_sockaddr_same_ip(const union tcp_sockaddr *a, const union tcp_sockaddr *b)
+bool ip_sockaddr_of_link(const union ip_sockaddr *sock)
+{
+	return sock->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&sock->in6.sin6_addr);
+}
+
+bool ip_sockaddr_same_ip(const union ip_sockaddr *a, const union ip_sockaddr *b)
 {
 	if (a->sa.sa_family != b->sa.sa_family)
 		return false;
@@ -92,35 +97,35 @@ bool tcp_sockaddr_same_ip(const union tcp_sockaddr *a, const union tcp_sockaddr 
 		a->in6.sin6_scope_id == b->in6.sin6_scope_id);
 }
 
-int tcp_sockaddr_copy(union tcp_sockaddr *sock, const void *bytes, size_t len)
+int ip_sockaddr_copy(union ip_sockaddr *sock, const void *bytes, size_t len)
 {
-	union tcp_sockaddr copy = { 0 };
+	union ip_sockaddr copy = { 0 };
 
 	if (!bytes || len < sizeof(copy.sa.sa_family))
 		return -FI_EINVAL;
 	memcpy(&copy.sa.sa_family, (const char *)bytes + offsetof(struct sockaddr, sa_family),
 	       sizeof(copy.sa.sa_family));
-	if (!tcp_sockaddr_len(&copy) || len < tcp_sockaddr_len(&copy))
+	if (!ip_sockaddr_len(&copy) || len < ip_sockaddr_len(&copy))
 		return -FI_EINVAL;
-	memcpy(&copy, bytes, tcp_sockaddr_len(&copy));
+	memcpy(&copy, bytes, ip_sockaddr_len(&copy));
 	*sock = copy;
 	return 0;
 }
 
-void tcp_sockaddr_str(const union tcp_sockaddr *sock, char *buf, size_t len)
+void ip_sockaddr_str(const union ip_sockaddr *sock, char *buf, size_t len)
 {
 	char ip[INET6_ADDRSTRLEN] = "?";
 
 	if (sock->sa.sa_family == AF_INET) {
 		inet_ntop(AF_INET, &sock->in.sin_addr, ip, sizeof(ip));
-		snprintf(buf, len, "%s:%u", ip, tcp_sockaddr_port(sock));
+		snprintf(buf, len, "%s:%u", ip, ip_sockaddr_port(sock));
 	} else if (sock->sa.sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &sock->in6.sin6_addr, ip, sizeof(ip));
 		if (sock->in6.sin6_scope_id)
 			snprintf(buf, len, "[%s%%%u]:%u", ip, sock->in6.sin6_scope_id,
-				 tcp_sockaddr_port(sock));
+				 ip_sockaddr_port(sock));
 		else
-			snprintf(buf, len, "[%s]:%u", ip, tcp_sockaddr_port(sock));
+			snprintf(buf, len, "[%s]:%u", ip, ip_sockaddr_port(sock));
 	} else {
 		snprintf(buf, len, "no network address");
 	}
@@ -138,8 +143,8 @@ static bool service_wrong(const char *service)
 	return !*end && port > UINT16_MAX;
 }
 
-int tcp_resolve(const struct tcp_lookup *lookup, union tcp_sockaddr *out, int max, char *why,
-		size_t why_len)
+int ip_resolve(const struct ip_lookup *lookup, union ip_sockaddr *out, int max, char *why,
+	       size_t why_len)
 {
 	struct addrinfo hints = { .ai_family = lookup->family, .ai_socktype = lookup->socktype };
 	const char *node = lookup->node, *service = lookup->service;
@@ -163,7 +168,7 @@ int tcp_resolve(const struct tcp_lookup *lookup, union tcp_sockaddr *out, int ma
 		return -FI_ENODATA;
 	}
 	for (a = found; a && cnt < max; a = a->ai_next) {
-		if (!tcp_sockaddr_copy(&out[cnt], a->ai_addr, a->ai_addrlen))
+		if (!ip_sockaddr_copy(&out[cnt], a->ai_addr, a->ai_addrlen))
 			cnt++;
 	}
 	freeaddrinfo(found);

@@ -6,51 +6,45 @@
 #ifndef WEFT_IP_ADDRESS_H
 #define WEFT_IP_ADDRESS_H
 
-#include <netinet/in.h>
 #include "addr.h"
-
-union tcp_sockaddr {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
-
-/* tcp_sockaddr_len - bytes of an address of its family, 0 for a family that is not of IP */
-socklen_t tcp_sockaddr_len(const union tcp_sockaddr *sock);
+#include "sockaddr.h"
 
 /*
- * tcp_sockaddr_set - set the network part of @addr. Returns its length in bytes, or 0 when it has
+ * ip_sockaddr_set - set the network part of @addr. Returns its length in bytes, or 0 when it has
  * none
  */
-socklen_t tcp_sockaddr_set(union tcp_sockaddr *sock, const struct weft_addr *addr);
+socklen_t ip_sockaddr_set(union ip_sockaddr *sock, const struct weft_addr *addr);
 
-/* tcp_sockaddr_get - write the network part of @addr (family, port, ip, scope) and nothing else */
-void tcp_sockaddr_get(const union tcp_sockaddr *sock, struct weft_addr *addr);
+/* ip_sockaddr_get - write the network part of @addr (family, port, ip, scope) and nothing else */
+void ip_sockaddr_get(const union ip_sockaddr *sock, struct weft_addr *addr);
 
-/* tcp_sockaddr_port, tcp_sockaddr_set_port - the port in host byte order */
-uint16_t tcp_sockaddr_port(const union tcp_sockaddr *sock);
-void tcp_sockaddr_set_port(union tcp_sockaddr *sock, uint16_t port);
+/* ip_sockaddr_port, ip_sockaddr_set_port - the port in host byte order */
+uint16_t ip_sockaddr_port(const union ip_sockaddr *sock);
+void ip_sockaddr_set_port(union ip_sockaddr *sock, uint16_t port);
 
-/* tcp_sockaddr_any - returns true for the wildcard address of its family */
-bool tcp_sockaddr_any(const union tcp_sockaddr *sock);
-bool tcp_sockaddr_loopback(const union tcp_sockaddr *sock);
+/* ip_sockaddr_any - returns true for the wildcard address of its family */
+bool ip_sockaddr_any(const union ip_sockaddr *sock);
+bool ip_sockaddr_loopback(const union ip_sockaddr *sock);
 
-/* tcp_sockaddr_same_ip - returns true if both have the same IP address, whatever the port */
-bool tcp_sockaddr_same_ip(const union tcp_sockaddr *a, const union tcp_sockaddr *b);
+/* ip_sockaddr_of_link - returns true for an address that is valid on its link alone, which sin6_scope_id names */
+bool ip_sockaddr_of_link(const union ip_sockaddr *sock);
+
+/* ip_sockaddr_same_ip - returns true if both have the same IP address, whatever the port */
+bool ip_sockaddr_same_ip(const union ip_sockaddr *a, const union ip_sockaddr *b);
 
 /*
- * tcp_sockaddr_copy - copy an address from untrusted memory
+ * ip_sockaddr_copy - copy an address from untrusted memory
  * @len: bytes at @bytes
  *
  * Returns 0, or -FI_EINVAL when the bytes are too few or of another family.
  */
-int tcp_sockaddr_copy(union tcp_sockaddr *sock, const void *bytes, size_t len);
+int ip_sockaddr_copy(union ip_sockaddr *sock, const void *bytes, size_t len);
 
-/* tcp_sockaddr_str - write the address as text: "10.0.0.1:7471", "[fe80::1%2]:7471" */
-void tcp_sockaddr_str(const union tcp_sockaddr *sock, char *buf, size_t len);
+/* ip_sockaddr_str - write the address as text: "10.0.0.1:7471", "[fe80::1%2]:7471" */
+void ip_sockaddr_str(const union ip_sockaddr *sock, char *buf, size_t len);
 
 /* What is resolved. */
-struct tcp_lookup {
+struct ip_lookup {
 	/* name or number of a host, or NULL: the wildcard with FI_SOURCE, else loopback */
 	const char *node;
 	/* port number or name, or NULL: port 0 */
@@ -64,14 +58,14 @@ struct tcp_lookup {
 };
 
 /*
- * tcp_resolve - resolve node and service to addresses
+ * ip_resolve - resolve node and service to addresses
  * @out: receives up to @max addresses, in the resolver's order
  * @why: one sentence on failure
  *
  * May ask a name server and block as long as that takes. Returns the number of addresses, or
  * -FI_ENODATA. Source: fi_getinfo(3), getaddrinfo(3).
  */
-int tcp_resolve(const struct tcp_lookup *lookup, union tcp_sockaddr *out, int max, char *why,
-		size_t why_len);
+int ip_resolve(const struct ip_lookup *lookup, union ip_sockaddr *out, int max, char *why,
+	       size_t why_len);
 
 #endif

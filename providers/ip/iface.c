@@ -4,33 +4,29 @@
  * kept, since interfaces come and go.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <ifaddrs.h>
 #include <rdma/fi_errno.h>
-#include <unistd.h>
 #include "iface.h"
+#include "net_socket.h"
 
-int tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out)
+int ip_iface_route(const union ip_sockaddr *dest, union ip_sockaddr *out)
 {
-	union tcp_sockaddr to = *dest, from = { 0 };
+	union ip_sockaddr to = *dest, from = { 0 };
 	socklen_t len = sizeof(from);
-	int fd, err = 0;
+	int fd = sys_socket_open(to.sa.sa_family, SOCK_DGRAM), err;
 
-	fd = socket(to.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return -errno;
-	if (!tcp_sockaddr_port(&to))
-		tcp_sockaddr_set_port(
-			&to,
-			9); /* any port: connect() of a datagram socket only looks at the routing table */
-	if (connect(fd, &to.sa, tcp_sockaddr_len(&to)))
-		err = errno == ENETUNREACH ? -FI_EHOSTUNREACH : -errno;
-	else if (getsockname(fd, &from.sa, &len))
-		err = -errno;
-	close(fd);
+		return fd;
+	/* Any port does: connect() of a datagram socket only looks at the routing table. */
+	if (!ip_sockaddr_port(&to))
+		ip_sockaddr_set_port(&to, 9);
+	err = sys_socket_connect(fd, &to.sa, ip_sockaddr_len(&to));
+	if (!err)
+		err = sys_socket_own(fd, &from.sa, &len);
+	sys_socket_close(fd);
 	if (err)
-		return err;
-	tcp_sockaddr_set_port(&from, 0);
+		return err == -FI_ENETUNREACH ? -FI_EHOSTUNREACH : err;
+	ip_sockaddr_set_port(&from, 0);
 	*out = from;
 	return 0;
 }
@@ -39,21 +35,21 @@ int tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out)
  * Uses a reserved address that is in no network: no route to it is more specific than the default
  * route.
  */
-static bool default_route(int family, union tcp_sockaddr *out)
+static bool default_route(int family, union ip_sockaddr *out)
 {
-	union tcp_sockaddr far = { .sa.sa_family = (sa_family_t)family };
+	union ip_sockaddr far = { .sa.sa_family = (sa_family_t)family };
 
 	if (family == AF_INET)
 		inet_pton(AF_INET, "240.0.0.1", &far.in.sin_addr);
 	else
 		inet_pton(AF_INET6, "3fff::1", &far.in6.sin6_addr);
-	return tcp_iface_route(&far, out) == 0;
+	return ip_iface_route(&far, out) == 0;
 }
 
 static unsigned int prefix_bits(const struct sockaddr *mask, int family)
 {
 	const unsigned char *byte;
-	unsigned int len, i, bits = 0;
+	unsigned int len, i, bits = 0, rest;
 
 	if (!mask)
 		return family == AF_INET ? 32 : 128;
@@ -67,28 +63,28 @@ static unsigned int prefix_bits(const struct sockaddr *mask, int family)
 		len = 16;
 	}
 	for (i = 0; i < len; i++)
-		bits += (unsigned int)__builtin_popcount(byte[i]);
+		for (rest = byte[i]; rest; rest &= rest - 1)
+			bits++;
 	return bits;
 }
 
-static enum tcp_iface_rank rank_of(const union tcp_sockaddr *addr,
-				   const union tcp_sockaddr *route4,
-				   const union tcp_sockaddr *route6)
+static enum ip_iface_rank rank_of(const union ip_sockaddr *addr, const union ip_sockaddr *route4,
+				  const union ip_sockaddr *route6)
 {
 	if (addr->sa.sa_family == AF_INET) {
-		if (tcp_sockaddr_loopback(addr))
-			return TCP_RANK_LOOP4;
-		return tcp_sockaddr_same_ip(addr, route4) ? TCP_RANK_ROUTE4 : TCP_RANK_INET4;
+		if (ip_sockaddr_loopback(addr))
+			return IP_RANK_LOOP4;
+		return ip_sockaddr_same_ip(addr, route4) ? IP_RANK_ROUTE4 : IP_RANK_INET4;
 	}
-	if (tcp_sockaddr_loopback(addr))
-		return TCP_RANK_LOOP6;
-	if (IN6_IS_ADDR_LINKLOCAL(&addr->in6.sin6_addr))
-		return TCP_RANK_LINK;
-	return tcp_sockaddr_same_ip(addr, route6) ? TCP_RANK_ROUTE6 : TCP_RANK_INET6;
+	if (ip_sockaddr_loopback(addr))
+		return IP_RANK_LOOP6;
+	if (ip_sockaddr_of_link(addr))
+		return IP_RANK_LINK;
+	return ip_sockaddr_same_ip(addr, route6) ? IP_RANK_ROUTE6 : IP_RANK_INET6;
 }
 
 /* Stable: addresses of one rank stay in the kernel's order. */
-static void insert_by_rank(struct tcp_iface *list, int cnt, const struct tcp_iface *iface)
+static void insert_by_rank(struct ip_iface *list, int cnt, const struct ip_iface *iface)
 {
 	int at = cnt;
 
@@ -99,7 +95,7 @@ static void insert_by_rank(struct tcp_iface *list, int cnt, const struct tcp_ifa
 	list[at] = *iface;
 }
 
-static bool wanted(const struct ifaddrs *a, const struct tcp_iface_setting *setting)
+static bool wanted(const struct ifaddrs *a, const struct ip_iface_setting *setting)
 {
 	if (!a->ifa_addr || !(a->ifa_flags & IFF_UP))
 		return false;
@@ -108,18 +104,18 @@ static bool wanted(const struct ifaddrs *a, const struct tcp_iface_setting *sett
 	return !setting->iface || !strcmp(setting->iface, a->ifa_name);
 }
 
-static struct tcp_iface iface_of(const struct ifaddrs *a, const union tcp_sockaddr *route4,
-				 const union tcp_sockaddr *route6)
+static struct ip_iface iface_of(const struct ifaddrs *a, const union ip_sockaddr *route4,
+				const union ip_sockaddr *route6)
 {
-	struct tcp_iface iface = { .prefix = prefix_bits(a->ifa_netmask,
-							 a->ifa_addr->sa_family) };
+	struct ip_iface iface = { .prefix = prefix_bits(a->ifa_netmask,
+							a->ifa_addr->sa_family) };
 
 	snprintf(iface.name, sizeof(iface.name), "%s", a->ifa_name);
 	if (a->ifa_addr->sa_family == AF_INET)
 		memcpy(&iface.addr.in, a->ifa_addr, sizeof(iface.addr.in));
 	else
 		memcpy(&iface.addr.in6, a->ifa_addr, sizeof(iface.addr.in6));
-	tcp_sockaddr_set_port(&iface.addr, 0);
+	ip_sockaddr_set_port(&iface.addr, 0);
 	iface.rank = rank_of(&iface.addr, route4, route6);
 	return iface;
 }
@@ -128,11 +124,11 @@ static struct tcp_iface iface_of(const struct ifaddrs *a, const union tcp_sockad
  * Writes the addresses of @all that may be used to @list, by rank; it has room. Returns their
  * number.
  */
-static int ranked(const struct ifaddrs *all, const struct tcp_iface_setting *setting,
-		  struct tcp_iface *list)
+static int ranked(const struct ifaddrs *all, const struct ip_iface_setting *setting,
+		  struct ip_iface *list)
 {
-	union tcp_sockaddr route4 = { 0 }, route6 = { 0 };
-	struct tcp_iface iface;
+	union ip_sockaddr route4 = { 0 }, route6 = { 0 };
+	struct ip_iface iface;
 	int cnt = 0;
 
 	default_route(AF_INET, &route4);
@@ -146,7 +142,7 @@ static int ranked(const struct ifaddrs *all, const struct tcp_iface_setting *set
 	return cnt;
 }
 
-static int none_is_up(const struct tcp_iface_setting *setting, char *why, size_t why_len)
+static int none_is_up(const struct ip_iface_setting *setting, char *why, size_t why_len)
 {
 	if (setting->iface)
 		snprintf(why, why_len,
@@ -157,15 +153,16 @@ static int none_is_up(const struct tcp_iface_setting *setting, char *why, size_t
 	return -FI_ENODATA;
 }
 
-int tcp_ifaces(const struct tcp_iface_setting *setting, struct tcp_iface **list, char *why,
-	       size_t why_len)
+int ip_ifaces(const struct ip_iface_setting *setting, struct ip_iface **list, char *why,
+	      size_t why_len)
 {
 	struct ifaddrs *all, *a;
-	struct tcp_iface *found;
-	int cnt = 0;
+	struct ip_iface *found;
+	int cnt;
 
-	if (getifaddrs(&all)) {
-		snprintf(why, why_len, "the interfaces can't be listed: %s", strerror(errno));
+	cnt = sys_interfaces(&all);
+	if (cnt) {
+		snprintf(why, why_len, "the interfaces can't be listed: %s", strerror(-cnt));
 		return -FI_ENODATA;
 	}
 	for (a = all; a; a = a->ifa_next)
@@ -186,13 +183,13 @@ int tcp_ifaces(const struct tcp_iface_setting *setting, struct tcp_iface **list,
 	return cnt;
 }
 
-int tcp_iface_default(const struct tcp_iface_setting *setting, int family,
-		      union tcp_sockaddr *out, char *why, size_t why_len)
+int ip_iface_default(const struct ip_iface_setting *setting, int family, union ip_sockaddr *out,
+		     char *why, size_t why_len)
 {
-	struct tcp_iface *list;
+	struct ip_iface *list;
 	int cnt, i;
 
-	cnt = tcp_ifaces(setting, &list, why, why_len);
+	cnt = ip_ifaces(setting, &list, why, why_len);
 	if (cnt < 0)
 		return cnt;
 	for (i = 0; i < cnt; i++) {
@@ -208,9 +205,9 @@ int tcp_iface_default(const struct tcp_iface_setting *setting, int family,
 	return i < cnt ? 0 : -FI_ENODATA;
 }
 
-void tcp_iface_net(const struct tcp_iface *iface, char *buf, size_t len)
+void ip_iface_net(const struct ip_iface *iface, char *buf, size_t len)
 {
-	union tcp_sockaddr net = iface->addr;
+	union ip_sockaddr net = iface->addr;
 	char ip[INET6_ADDRSTRLEN] = "?";
 	unsigned char *byte;
 	unsigned int bit, bits;

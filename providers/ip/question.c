@@ -8,27 +8,27 @@
 #include "question.h"
 
 /* Returns the interface that has this address; for any address of 127.0.0.0/8, the loopback. */
-static const struct tcp_iface *iface_of(const struct tcp_question *q,
-					const union tcp_sockaddr *addr)
+static const struct ip_iface *iface_of(const struct ip_question *q,
+				       const union ip_sockaddr *addr)
 {
-	const struct tcp_iface *iface;
+	const struct ip_iface *iface;
 	int i;
 
 	for (i = 0; i < q->iface_cnt; i++) {
 		iface = &q->ifaces[i];
-		if (tcp_sockaddr_same_ip(&iface->addr, addr))
+		if (ip_sockaddr_same_ip(&iface->addr, addr))
 			return iface;
 	}
-	for (i = 0; i < q->iface_cnt && tcp_sockaddr_loopback(addr); i++) {
+	for (i = 0; i < q->iface_cnt && ip_sockaddr_loopback(addr); i++) {
 		iface = &q->ifaces[i];
 		if (iface->rank ==
-		    (addr->sa.sa_family == AF_INET ? TCP_RANK_LOOP4 : TCP_RANK_LOOP6))
+		    (addr->sa.sa_family == AF_INET ? IP_RANK_LOOP4 : IP_RANK_LOOP6))
 			return iface;
 	}
 	return NULL;
 }
 
-static bool family_asked(const struct tcp_question *q, sa_family_t family)
+static bool family_asked(const struct ip_question *q, sa_family_t family)
 {
 	switch (q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC) {
 	case FI_SOCKADDR_IN:
@@ -41,7 +41,7 @@ static bool family_asked(const struct tcp_question *q, sa_family_t family)
 }
 
 /* Returns true if the program or its user names an interface. */
-static bool iface_named(const struct tcp_question *q)
+static bool iface_named(const struct ip_question *q)
 {
 	const struct fi_info *hints = q->hints;
 
@@ -53,11 +53,11 @@ static bool iface_named(const struct tcp_question *q)
  * A port without a host means to listen at all addresses: peers connect to any name of this host.
  * The domain is that of the interface whose address fi_getname returns.
  */
-static void answer_wildcard(struct tcp_question *q, union tcp_sockaddr *src)
+static void answer_wildcard(struct ip_question *q, union ip_sockaddr *src)
 {
 	int i;
 
-	if (!tcp_sockaddr_port(src) || iface_named(q) || !family_asked(q, src->sa.sa_family))
+	if (!ip_sockaddr_port(src) || iface_named(q) || !family_asked(q, src->sa.sa_family))
 		return;
 	for (i = 0; i < q->iface_cnt; i++) {
 		if (q->ifaces[i].addr.sa.sa_family != src->sa.sa_family)
@@ -68,9 +68,9 @@ static void answer_wildcard(struct tcp_question *q, union tcp_sockaddr *src)
 }
 
 /* Answers for every interface. @src: NULL, or a wildcard address with the port asked for. */
-static void answer_ifaces(struct tcp_question *q, union tcp_sockaddr *src)
+static void answer_ifaces(struct ip_question *q, union ip_sockaddr *src)
 {
-	union tcp_sockaddr from;
+	union ip_sockaddr from;
 	int i;
 
 	if (src)
@@ -82,7 +82,7 @@ static void answer_ifaces(struct tcp_question *q, union tcp_sockaddr *src)
 		    (src && src->sa.sa_family != from.sa.sa_family))
 			continue;
 		if (src)
-			tcp_sockaddr_set_port(&from, tcp_sockaddr_port(src));
+			ip_sockaddr_set_port(&from, ip_sockaddr_port(src));
 		q->answer(q, &q->ifaces[i], &from, NULL);
 	}
 }
@@ -90,10 +90,10 @@ static void answer_ifaces(struct tcp_question *q, union tcp_sockaddr *src)
 /*
  * Answers for one destination, from the source that the routing table gives or that was asked for.
  */
-static void answer_dest(struct tcp_question *q, union tcp_sockaddr *dest)
+static void answer_dest(struct ip_question *q, union ip_sockaddr *dest)
 {
-	const struct tcp_iface *iface;
-	union tcp_sockaddr from;
+	const struct ip_iface *iface;
+	union ip_sockaddr from;
 	char name[80];
 	uint16_t port = 0;
 	int i;
@@ -102,17 +102,17 @@ static void answer_dest(struct tcp_question *q, union tcp_sockaddr *dest)
 		;
 	if (i < q->src_cnt) {
 		from = q->src[i];
-		port = tcp_sockaddr_port(&from);
+		port = ip_sockaddr_port(&from);
 	} else if (q->src_cnt) {
 		return;
 	}
-	tcp_sockaddr_str(dest, name, sizeof(name));
-	if (i == q->src_cnt || tcp_sockaddr_any(&from)) {
-		if (tcp_iface_route(dest, &from)) {
+	ip_sockaddr_str(dest, name, sizeof(name));
+	if (i == q->src_cnt || ip_sockaddr_any(&from)) {
+		if (ip_iface_route(dest, &from)) {
 			q->err = info_refuse(q->provider, "has no route to %s", name);
 			return;
 		}
-		tcp_sockaddr_set_port(&from, port);
+		ip_sockaddr_set_port(&from, port);
 	}
 	iface = iface_of(q, &from);
 	if (iface)
@@ -122,12 +122,12 @@ static void answer_dest(struct tcp_question *q, union tcp_sockaddr *dest)
 				     "reaches %s from no interface that it may use", name);
 }
 
-static void answer_src(struct tcp_question *q, union tcp_sockaddr *src)
+static void answer_src(struct ip_question *q, union ip_sockaddr *src)
 {
-	const struct tcp_iface *iface;
+	const struct ip_iface *iface;
 	char name[80];
 
-	if (tcp_sockaddr_any(src)) {
+	if (ip_sockaddr_any(src)) {
 		answer_ifaces(q, src);
 		return;
 	}
@@ -136,17 +136,17 @@ static void answer_src(struct tcp_question *q, union tcp_sockaddr *src)
 		q->answer(q, iface, src, NULL);
 		return;
 	}
-	tcp_sockaddr_str(src, name, sizeof(name));
+	ip_sockaddr_str(src, name, sizeof(name));
 	q->err = info_refuse(q->provider, "no interface of this host has the address %s", name);
 }
 
 /* Reads an address of the hints. Returns 1, 0 when there is none, or -FI_ENODATA. */
-static int hint_addr(const struct tcp_question *q, const void *addr, size_t len,
-		     const char *which, union tcp_sockaddr *out)
+static int hint_addr(const struct ip_question *q, const void *addr, size_t len,
+		     const char *which, union ip_sockaddr *out)
 {
 	if (!addr)
 		return 0;
-	if (tcp_sockaddr_copy(out, addr, len))
+	if (ip_sockaddr_copy(out, addr, len))
 		return info_refuse(q->provider,
 				   "the %s address of %zu bytes is not an IP socket address",
 				   which, len);
@@ -154,8 +154,8 @@ static int hint_addr(const struct tcp_question *q, const void *addr, size_t len,
 }
 
 /* Keeps the first address of a family that was asked for. Returns the number of addresses kept. */
-static int keep_first(const struct tcp_question *q, const union tcp_sockaddr *found, int cnt,
-		      sa_family_t family, union tcp_sockaddr *out)
+static int keep_first(const struct ip_question *q, const union ip_sockaddr *found, int cnt,
+		      sa_family_t family, union ip_sockaddr *out)
 {
 	int i;
 
@@ -172,15 +172,15 @@ static int keep_first(const struct tcp_question *q, const union tcp_sockaddr *fo
  * Resolves node and service to one address of each requested family. IPv4 is first, whatever the
  * resolver prefers: endpoints listen there by default.
  */
-static int resolve(struct tcp_question *q, const char *node, const char *service,
-		   uint64_t flags, union tcp_sockaddr *out)
+static int resolve(struct ip_question *q, const char *node, const char *service, uint64_t flags,
+		   union ip_sockaddr *out)
 {
-	const struct tcp_lookup lookup = { node, service, flags, AF_UNSPEC, q->socktype };
-	union tcp_sockaddr found[TCP_RESOLVED_MAX];
+	const struct ip_lookup lookup = { node, service, flags, AF_UNSPEC, q->socktype };
+	union ip_sockaddr found[IP_RESOLVED_MAX];
 	int cnt, kept;
 	char why[128];
 
-	cnt = tcp_resolve(&lookup, found, TCP_RESOLVED_MAX, why, sizeof(why));
+	cnt = ip_resolve(&lookup, found, IP_RESOLVED_MAX, why, sizeof(why));
 	if (cnt < 0)
 		return info_refuse(q->provider, "%s", why);
 	kept = keep_first(q, found, cnt, AF_INET, out);
@@ -192,7 +192,7 @@ static int resolve(struct tcp_question *q, const char *node, const char *service
 }
 
 /* Reads the parameters of fi_getinfo. Returns 0 or -FI_ENODATA. */
-static int read_question(struct tcp_question *q, const char *node, const char *service,
+static int read_question(struct ip_question *q, const char *node, const char *service,
 			 uint64_t flags)
 {
 	bool named = node || service, source = flags & FI_SOURCE;
@@ -224,8 +224,8 @@ static int read_question(struct tcp_question *q, const char *node, const char *s
 	return 0;
 }
 
-int tcp_question_read(struct tcp_question *q, const char *node, const char *service,
-		      uint64_t flags)
+int ip_question_read(struct ip_question *q, const char *node, const char *service,
+		     uint64_t flags)
 {
 	char why[128];
 	int err;
@@ -233,13 +233,13 @@ int tcp_question_read(struct tcp_question *q, const char *node, const char *serv
 	err = read_question(q, node, service, flags);
 	if (err)
 		return err;
-	q->iface_cnt = tcp_ifaces(&q->setting, &q->ifaces, why, sizeof(why));
+	q->iface_cnt = ip_ifaces(&q->setting, &q->ifaces, why, sizeof(why));
 	if (q->iface_cnt >= 0)
 		return 0;
 	return q->iface_cnt == -FI_ENOMEM ? -FI_ENOMEM : info_refuse(q->provider, "%s", why);
 }
 
-void tcp_question_answer(struct tcp_question *q)
+void ip_question_answer(struct ip_question *q)
 {
 	int i;
 
@@ -252,7 +252,7 @@ void tcp_question_answer(struct tcp_question *q)
 		answer_ifaces(q, NULL);
 }
 
-int tcp_question_end(struct tcp_question *q, struct fi_info **info)
+int ip_question_end(struct ip_question *q, struct fi_info **info)
 {
 	free(q->ifaces);
 	if (!q->answers)
@@ -261,13 +261,13 @@ int tcp_question_end(struct tcp_question *q, struct fi_info **info)
 	return 0;
 }
 
-int tcp_question_run(struct tcp_question *q, const char *node, const char *service,
-		     uint64_t flags, struct fi_info **info)
+int ip_question_run(struct ip_question *q, const char *node, const char *service,
+		    uint64_t flags, struct fi_info **info)
 {
-	int err = tcp_question_read(q, node, service, flags);
+	int err = ip_question_read(q, node, service, flags);
 
 	if (err)
 		return err;
-	tcp_question_answer(q);
-	return tcp_question_end(q, info);
+	ip_question_answer(q);
+	return ip_question_end(q, info);
 }

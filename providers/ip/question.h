@@ -11,15 +11,15 @@
 #include <rdma/providers/fi_prov.h>
 #include "iface.h"
 
-#define TCP_RESOLVED_MAX 16
+#define IP_RESOLVED_MAX 16
 
 /* The state of one fi_getinfo. The caller fills the members up to @answer, the rest is zero. */
-struct tcp_question {
+struct ip_question {
 	/* for log lines */
 	const struct fi_provider *provider;
 	/* SOCK_STREAM or SOCK_DGRAM: what services are resolved for */
 	int socktype;
-	struct tcp_iface_setting setting;
+	struct ip_iface_setting setting;
 	uint32_t version;
 	/* may be NULL */
 	const struct fi_info *hints;
@@ -28,34 +28,35 @@ struct tcp_question {
 	 * @src:  an address of @iface
 	 * @dest: NULL, or where to
 	 */
-	void (*answer)(struct tcp_question *q, const struct tcp_iface *iface,
-		       union tcp_sockaddr *src, union tcp_sockaddr *dest);
+	void (*answer)(struct ip_question *q, const struct ip_iface *iface,
+		       union ip_sockaddr *src, union ip_sockaddr *dest);
 	/* Owned */
-	struct tcp_iface *ifaces;
+	struct ip_iface *ifaces;
 	int iface_cnt;
 	/* Source addresses asked for; 0 of them: any address of the host */
-	union tcp_sockaddr src[TCP_RESOLVED_MAX];
+	union ip_sockaddr src[IP_RESOLVED_MAX];
 	int src_cnt;
-	union tcp_sockaddr dest[TCP_RESOLVED_MAX];
+	union ip_sockaddr dest[IP_RESOLVED_MAX];
 	int dest_cnt;
 	struct fi_info *answers;
 	int err;
 };
 
 /*
- * tcp_question_run - read the question and have it answered, the best address first
+ * ip_question_run - read the question and have it answered, the best address first
  * @info: out: the answers, owned
  *
  * May ask a name server. Returns 0, -FI_ENODATA (logged), or another -FI_E*. Source: fi_getinfo(3).
  *
- * The same in parts, for who has several answers for an address: tcp_question_read(), and where
- * that returns 0 tcp_question_answer(), which may be called again, then tcp_question_end().
+ * A provider that has several answers for an address calls the parts of it instead:
+ * ip_question_read(), then, if that returned 0, ip_question_answer(), which may be called again, then
+ * ip_question_end().
  */
-int tcp_question_run(struct tcp_question *q, const char *node, const char *service,
-		     uint64_t flags, struct fi_info **info);
-int tcp_question_read(struct tcp_question *q, const char *node, const char *service,
-		      uint64_t flags);
-void tcp_question_answer(struct tcp_question *q);
-int tcp_question_end(struct tcp_question *q, struct fi_info **info);
+int ip_question_run(struct ip_question *q, const char *node, const char *service,
+		    uint64_t flags, struct fi_info **info);
+int ip_question_read(struct ip_question *q, const char *node, const char *service,
+		     uint64_t flags);
+void ip_question_answer(struct ip_question *q);
+int ip_question_end(struct ip_question *q, struct fi_info **info);
 
 #endif

@@ -31,10 +31,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <weft/mem_stats.h>
 
 #include "info.h"
 
-#define LARGE	 300000 /* more than travels ahead of its receive */
+/* More than travels ahead of its receive; of datagrams, all that one has room for. */
+#define LARGE	 (datagrams ? 1472u : 300000u)
 #define NAME_LEN 64
 
 typedef int (*getinfo_fn)(uint32_t version, const char *node, const char *service,
@@ -46,6 +48,7 @@ typedef int (*fabric_fn)(struct fi_fabric_attr *attr, struct fid_fabric **fabric
 static void *library;
 static char *program, *provider, *library_name;
 static char file_name[64]; /* of the provider */
+static bool datagrams;	   /* it has FI_EP_DGRAM alone: untagged messages, and no RMA */
 
 /* What a program was built with. */
 static const struct age {
@@ -90,8 +93,8 @@ static void end_ask(struct end *e, enum fi_progress progress)
 	freeinfo_fn freeinfo = (freeinfo_fn)symbol("fi_freeinfo", e->age->version);
 	struct fi_info *hints = dupinfo(NULL);
 
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = datagrams ? FI_MSG : FI_MSG | FI_TAGGED | FI_RMA;
+	hints->ep_attr->type = datagrams ? FI_EP_DGRAM : FI_EP_RDM;
 	hints->domain_attr->data_progress = progress;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	hints->fabric_attr->prov_name = strdup(provider);
@@ -194,6 +197,14 @@ static void wait_for(struct end *e, struct end *other, void *context)
 	assert_ptr_equal(entry.op_context, context);
 }
 
+static void post(struct end *e, char *in, size_t len)
+{
+	ssize_t ret = datagrams ? fi_recv(e->ep, in, len, NULL, FI_ADDR_UNSPEC, in)
+				: fi_trecv(e->ep, in, len, NULL, FI_ADDR_UNSPEC, 7, 0, in);
+
+	assert_int_equal(ret, 0);
+}
+
 static void send_one(struct end *from, struct end *to, size_t len)
 {
 	char *out = malloc(len), *in = malloc(len);
@@ -201,8 +212,10 @@ static void send_one(struct end *from, struct end *to, size_t len)
 	memset(in, 0, len);
 	for (size_t i = 0; i < len; i++)
 		out[i] = (char)(i % 251);
-	assert_int_equal(fi_trecv(to->ep, in, len, NULL, FI_ADDR_UNSPEC, 7, 0, in), 0);
-	assert_int_equal(fi_tsend(from->ep, out, len, NULL, from->peer, 7, out), 0);
+	post(to, in, len);
+	assert_int_equal(datagrams ? fi_send(from->ep, out, len, NULL, from->peer, out)
+				   : fi_tsend(from->ep, out, len, NULL, from->peer, 7, out),
+			 0);
 	wait_for(to, from, in);
 	wait_for(from, to, out);
 	assert_memory_equal(in, out, len);
@@ -243,7 +256,7 @@ static void fail_one(struct end *e)
 
 	memset(entry, 0, e->age->err_len);
 	memset(entry + e->age->err_len, 0x5a, sizeof(entry) - e->age->err_len);
-	assert_int_equal(fi_trecv(e->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 9, 0, in), 0);
+	post(e, in, sizeof(in));
 	assert_int_equal(fi_cancel(&e->ep->fid, in), 0);
 	assert_int_equal(fi_cq_read(e->cq, &none, 1), -FI_EAVAIL);
 	assert_int_equal(e->cq->ops->readerr(e->cq, (struct fi_cq_err_entry *)entry, 0), 1);
@@ -260,7 +273,7 @@ static void it_is_this_file_that_answers(void **state)
 
 	end_open(&e, COMMON, FI_PROGRESS_UNSPEC);
 	assert_int_equal(e.info->fabric_attr->prov_version, PROVIDER_VERSION);
-	assert_int_equal(dladdr((void *)e.ep->tagged->send, &where) != 0, 1);
+	assert_int_equal(dladdr((void *)e.ep->msg->send, &where) != 0, 1);
 	assert_non_null(strstr(where.dli_fname, file_name));
 	assert_int_equal(dladdr((void *)version, &where) != 0, 1);
 	printf("in %s, whose fi_version() is %u.%u\n", where.dli_fname, FI_MAJOR(version()),
@@ -283,8 +296,10 @@ static void programs_of_every_age_talk(void **state)
 		send_one(&b, &a, 8);
 		send_one(&a, &b, LARGE);
 		send_one(&b, &a, LARGE);
-		write_one(&a, &b);
-		write_one(&b, &a);
+		if (!datagrams) {
+			write_one(&a, &b);
+			write_one(&b, &a);
+		}
 		fail_one(&a);
 		end_close(&a);
 		end_close(&b);
@@ -335,7 +350,10 @@ static int meet_and_part(void)
 	return files;
 }
 
-/* But what a first time leaves: a sanitizer's thread, for example. */
+/*
+ * But what a first time leaves: a sanitizer's thread, for example, and the page of counters (weft/mem_stats.h),
+ * which the process has until it ends.
+ */
 static void closing_leaves_nothing(void **state)
 {
 	time_t deadline = time(NULL) + 30;
@@ -346,11 +364,12 @@ static void closing_leaves_nothing(void **state)
 	threads = entries_of("/proc/self/task");
 	assert_true(meet_and_part() > files);
 	assert_int_equal(entries_of("/proc/self/fd"), files);
-	assert_int_equal(mappings_of("memfd:"), 0);
-	/* One that was joined is listed until the kernel has taken it apart. */
+	assert_int_equal(mappings_of("memfd:"), mappings_of("memfd:" WEFT_MEM_STATS_FILE " "));
+	assert_true(mappings_of("memfd:") <= 1);
+	/* One that was joined is listed until the kernel has taken it apart: before, too. */
 	while (entries_of("/proc/self/task") > threads && time(NULL) < deadline)
 		;
-	assert_int_equal(entries_of("/proc/self/task"), threads);
+	assert_true(entries_of("/proc/self/task") <= threads);
 }
 
 static void assert_ends_well(pid_t pid)
@@ -412,6 +431,7 @@ int main(int argc, char **argv)
 	program = argv[0];
 	provider = argv[1];
 	library_name = argv[2];
+	datagrams = !strcmp(provider, "udp");
 	snprintf(file_name, sizeof(file_name), "lib%s-fi.so", provider);
 	library = dlopen(strcmp(argv[2], "stock") ? argv[2] : "libfabric.so.1", RTLD_NOW);
 	tostr = library ? (__typeof__(tostr))symbol("fi_tostr", "FABRIC_1.0") : NULL;

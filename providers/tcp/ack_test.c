@@ -101,12 +101,43 @@ static void payloads_of_a_stream_are_acknowledged_together(void **state)
 	side_close(side);
 }
 
+/*
+ * Until then a sender has room, whatever part of its output was acknowledged: with a larger payload
+ * or by a new socket.
+ */
+static void a_sender_has_room_until_an_acknowledgement_is_due(void **state)
+{
+	const uint32_t cnt = TCP_OUT_FIRST /
+			     64; /* packets of 64 bytes that fill the output at first */
+	struct wire_conn *ab, *ba;
+	struct tcp_conn *conn;
+	uint32_t part, seq;
+
+	for (part = 1; part < cnt; part++) {
+		struct side *a = side_open(NULL), *b = side_open(NULL);
+
+		pair_up(a, b, &ab, &ba);
+		conn = tcp_conn_from(ab);
+		for (seq = 0; seq < cnt; seq++)
+			assert_true(publish(ab, seq, 64 - sizeof(struct packet), false));
+		side_poll(a);
+		assert_int_equal(
+			tcp_session_acked(conn, conn->out_pos + conn->kept + part * 64, 0), 0);
+		for (; seq < TCP_ACK_LEN / 64; seq++)
+			assert_true(publish(ab, seq, 64 - sizeof(struct packet), false));
+		DRIVE(a, b, b->got_cnt == (int)seq);
+		side_close(a);
+		side_close(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(acknowledgements_alone_never_run_out_of_room),
 		cmocka_unit_test(payload_that_is_read_is_acknowledged_in_the_same_poll),
 		cmocka_unit_test(payloads_of_a_stream_are_acknowledged_together),
+		cmocka_unit_test(a_sender_has_room_until_an_acknowledgement_is_due),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

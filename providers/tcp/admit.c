@@ -5,12 +5,7 @@
  * untrusted: any process that can reach the port may have sent it. Called from the wire's poll, and
  * by the engine for its answers, on the thread that holds the endpoint's domain.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <netinet/tcp.h>
-#include <sys/epoll.h>
-#include <unistd.h>
-#include "descriptor.h"
+#include "net_socket.h"
 #include "tcp.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
@@ -18,10 +13,12 @@
 #include "tcp_data.h"
 #include "tcp_greet.h"
 #include "tcp_hub.h"
+#include "tcp_idle.h"
 #include "tcp_lane.h"
 #include "tcp_options.h"
 #include "tcp_prove.h"
 #include "tcp_session.h"
+#include "tcp_shown.h"
 #include "tcp_wire.h"
 
 #define ACCEPT_MAX 16	       /* connections accepted in one poll */
@@ -42,9 +39,8 @@ bool tcp_say_answer(struct tcp_lane *lane, const struct tcp_answer *answer)
 	uint8_t seal[TCP_KEY_LEN];
 	struct iovec iov[2] = { { seal, tcp_prove_seal(lane, answer, seal) },
 				{ (void *)(uintptr_t)answer, sizeof(*answer) } };
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 
-	return tcp_lane_sendmsg(lane, &msg) == (ssize_t)(iov[0].iov_len + iov[1].iov_len);
+	return tcp_lane_sendv(lane, iov, 2) == (ssize_t)(iov[0].iov_len + iov[1].iov_len);
 }
 
 static void send_refusal(struct tcp_lane *lane, int err, const struct hello_data *data)
@@ -87,10 +83,11 @@ void tcp_conn_accept(struct wire_conn *out, const struct hello *hello)
 	struct tcp_lane *lane = &conn->control;
 
 	memcpy(answer.cookie, conn->cookie, sizeof(answer.cookie));
+	/* First: a peer that has gone resets the socket at the answer, and its address goes with it. */
+	tcp_session_begin(conn, hello);
 	if (lane->fd >= 0 && !tcp_wire_of(conn)->hub->forked && !tcp_say_answer(lane, &answer))
 		tcp_lane_close(tcp_wire_of(conn)->hub, lane);
 	tcp_prove_end(lane);
-	tcp_session_begin(conn, hello);
 	list_remove(&conn->link);
 	list_add_tail(&tcp_wire_of(conn)->conns, &conn->link);
 	conn->accepted = true;
@@ -104,9 +101,22 @@ void tcp_conn_accepted(struct tcp_conn *conn)
 		tcp_conn_down(conn, -FI_ECONNRESET);
 		return;
 	}
-	conn->control.state = TCP_LANE_UP;
-	conn->conn.up = true;
-	engine_conn_up(&conn->conn, &conn->hello);
+	tcp_conn_up(conn, &conn->hello);
+}
+
+/*
+ * An address that is valid on its link alone names that by the peer's number of it, which says
+ * nothing here. What counts is the link that the socket came over. Then it is the address that the
+ * program has of the peer, and the one that the peer can be asked at.
+ */
+static void link_here(struct weft_addr *addr, int fd)
+{
+	union ip_sockaddr said, from = { 0 };
+	socklen_t len = sizeof(from);
+
+	if (ip_sockaddr_set(&said, addr) && ip_sockaddr_of_link(&said) &&
+	    !sys_socket_peer(fd, &from.sa, &len) && ip_sockaddr_of_link(&from))
+		addr->scope = from.in6.sin6_scope_id;
 }
 
 /*
@@ -127,6 +137,7 @@ static void admit_control(struct tcp_wire *wire, struct tcp_guest *guest)
 		return;
 	}
 	conn->hello = guest->preamble.hello;
+	link_here(&conn->hello.addr, guest->lane.fd);
 	memcpy(conn->cookie, guest->preamble.cookie, sizeof(conn->cookie));
 	conn->session.control.turn = guest->preamble.turn;
 	conn->peer_epoch = conn->hello.epoch;
@@ -221,6 +232,7 @@ void tcp_guest_event(struct tcp_guest *guest)
 	whole = tcp_greet_fill(&guest->lane, &guest->preamble, sizeof(guest->preamble),
 			       &guest->len);
 	if (whole < 0) {
+		tcp_shown_failed(hub, &guest->lane, whole);
 		tcp_guest_drop(guest);
 		return;
 	}
@@ -249,18 +261,15 @@ void tcp_guest_admit(struct tcp_guest *guest, struct tcp_wire *wire)
 /* Returns how many connections the kernel has for the port that are not accepted; 0: unknown. */
 static uint32_t waiting_cnt(const struct tcp_port *port)
 {
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
+	struct sys_socket_state state;
 
-	if (getsockopt(port->listener.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
-		return 0;
-	return info.tcpi_unacked; /* of a listening socket: the length of its queue */
+	return sys_socket_state(port->listener.fd, &state) ? 0 : state.unacked;
 }
 
 /*
- * Returns the time that a guest keeps its place without a word. The places are filled anew as
- * often as it takes to serve all who wait now, so the more wait, the shorter it is: the last of
- * the kernel's queue is served after about GUEST_NS, however many strangers are before it.
+ * Returns the time that a guest keeps its place without a word: GUEST_NS, divided by how often the
+ * places have to be filled anew to serve all who wait now. So the last of the kernel's queue is
+ * served after about GUEST_NS, however many strangers are before it.
  */
 static uint64_t guest_patience(const struct tcp_port *port)
 {
@@ -269,13 +278,11 @@ static uint64_t guest_patience(const struct tcp_port *port)
 	return ns > TCP_RETRY_NS ? ns : TCP_RETRY_NS;
 }
 
-/* Makes room for one more guest without a preamble. Returns false when there is none. */
-static bool guest_room(struct tcp_port *port, uint64_t now)
+/* Drops the guest that has been silent for longest. Returns false where none has been for long enough. */
+static bool guest_yield(struct tcp_port *port, uint64_t now)
 {
 	struct tcp_guest *oldest;
 
-	if (port->guest_cnt < TCP_GUEST_MAX)
-		return true;
 	if (list_empty(&port->guests))
 		return false;
 	oldest = container_of(port->guests.next, struct tcp_guest, link);
@@ -283,6 +290,12 @@ static bool guest_room(struct tcp_port *port, uint64_t now)
 		return false;
 	tcp_guest_drop(oldest);
 	return true;
+}
+
+/* Makes room for one more guest without a preamble. Returns false when there is none. */
+static bool guest_room(struct tcp_port *port, uint64_t now)
+{
+	return port->guest_cnt < TCP_GUEST_MAX || guest_yield(port, now);
 }
 
 static bool guest_create(struct tcp_port *port, int fd, uint64_t now)
@@ -317,23 +330,26 @@ void tcp_accept(struct tcp_port *port)
 			tcp_port_rest(port, now);
 			return;
 		}
-		fd = sys_descriptor_keep(
-			accept4(port->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-			       errno == ENOMEM)) {
-			tcp_starved(port->hub, "accept a peer's connection", errno);
+		fd = sys_socket_accept(port->listener.fd);
+		if (tcp_idle_short(fd) && waiting_cnt(port) && guest_yield(port, now))
+			continue;
+		if (tcp_idle_short(fd) || fd == -FI_ENOBUFS || fd == -FI_ENOMEM) {
+			if (!tcp_idle_short(fd) || !tcp_idle_ask(port->hub, ACCEPT_MAX))
+				tcp_starved(port->hub, "accept a peer's connection", fd);
 			tcp_port_rest(port, now);
 			return;
 		}
-		if (fd < 0 && errno == EAGAIN)
+		if (fd == -FI_EAGAIN)
 			return;
 		if (fd < 0)
 			continue; /* that connection has ended already */
+		sys_socket_private(fd);
 		port->hub->shortage_logged = false;
+		tcp_idle_made(port->hub, fd);
 		tcp_set_options(fd);
 		tcp_set_accepted(port->hub, fd);
 		if (!guest_create(port, fd, now)) {
-			close(fd);
+			sys_socket_close(fd);
 			return;
 		}
 	}

@@ -2,10 +2,11 @@
 /*
  * Waking a thread that sleeps. The bell is the epoll descriptor that watches all sockets of the
  * domain: senders do nothing for it, and arming it is a system call only where it did not watch a
- * lane that is polled (hot.c). Work of poll that no socket reports is in
- * lists of the wire, which are read when the wire is armed. Called by the engine on the thread
- * that holds the endpoint's domain.
+ * lane that is polled (hot.c). Where a set of sockets is no descriptor, it rings. Work of poll
+ * that no socket reports is in lists of the wire, which are read when the wire is armed. Called
+ * by the engine on the thread that holds the endpoint's domain.
  */
+#include "net_socket.h"
 #include "tcp_bell.h"
 #include "tcp_hot.h"
 #include "tcp_hub.h"
@@ -47,10 +48,29 @@ static uint64_t next_due(const struct tcp_wire *wire)
 	return ns;
 }
 
+/*
+ * Notes that a thread sleeps until @now + @ns, before which no timer is due. @others: threads sleep
+ * already, maybe for longer: armed_ns is the last of these times.
+ */
+static void sleeps_for(struct tcp_wire *wire, uint64_t now, uint64_t ns, bool others)
+{
+	uint64_t end = ns == UINT64_MAX ? ns : now + ns;
+
+	if (!others || end > wire->armed_ns)
+		wire->armed_ns = end;
+	wire->armed = true;
+}
+
+static void ring(void *wire)
+{
+	engine_wire_wake(wire);
+}
+
 uint64_t tcp_arm(struct wire *out)
 {
 	struct tcp_wire *wire = tcp_wire_from(out);
-	uint64_t ns;
+	bool others = wire->armed;
+	uint64_t ns, now = platform_now_ns();
 
 	wire->armed = false;
 	if (wire->hub->forked && !list_empty(&wire->conns))
@@ -62,17 +82,30 @@ uint64_t tcp_arm(struct wire *out)
 	ns = next_due(wire);
 	if (!tcp_hot_watch(wire) && ns > TCP_TURN_NS)
 		ns = TCP_TURN_NS;
-	wire->armed = ns != 0;
+	if (!ns || !sys_events_arm(wire->hub->epoll_fd, ring, &wire->wire))
+		return 0;
+	sleeps_for(wire, now, ns, others);
 	return ns;
 }
 
 void tcp_disarm(struct wire *out)
 {
-	tcp_wire_from(out)->armed = false;
+	struct tcp_wire *wire = tcp_wire_from(out);
+
+	wire->armed = false;
+	sys_events_disarm(wire->hub->epoll_fd, &wire->wire);
 }
 
 void tcp_wake(struct tcp_wire *wire)
 {
 	if (unlikely(wire->armed) && !wire->polling)
 		engine_wire_wake(&wire->wire);
+}
+
+void tcp_wake_by(struct tcp_wire *wire, uint64_t due_ns)
+{
+	if (!wire->polling)
+		tcp_wake(wire);
+	else if (unlikely(wire->armed) && due_ns < wire->armed_ns)
+		wire->wake_due = true;
 }

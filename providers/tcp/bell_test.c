@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -169,6 +170,34 @@ static void arming_says_when_poll_has_to_look(void **state)
 	side_close(b);
 }
 
+/* A poll of another thread finds that a socket has broken: it is made again by a timer. */
+static void a_timer_that_a_poll_sets_wakes_who_sleeps(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+
+	pair_up(a, b, &ab, &ba);
+	settle(a, b);
+	shutdown(tcp_conn_from(ab)->control.fd, SHUT_RDWR);
+	DRIVE(a, NULL, tcp_conn_from(ab)->control.state != TCP_LANE_UP);
+	assert_int_equal(a->woken, 1);
+	DRIVE(a, b, tcp_conn_from(ab)->control.state == TCP_LANE_UP);
+	DRIVE(a, b, list_empty(&tcp_wire_from(a->wire)->timed));
+	settle(a, b);
+	/* but not by one that expires after it looks by itself */
+	tcp_due(tcp_conn_from(ab), platform_now_ns() + 60000000000);
+	tcp_disarm(a->wire);
+	assert_true(tcp_arm(a->wire) > 30000000000);
+	a->woken = 0;
+	tcp_wire_from(a->wire)->polling = true;
+	tcp_due(tcp_conn_from(ab), platform_now_ns() + 70000000000);
+	tcp_wire_from(a->wire)->polling = false;
+	side_poll(a);
+	assert_int_equal(a->woken, 0);
+	side_close(a);
+	side_close(b);
+}
+
 static void a_forked_child_hears_nothing_of_its_parent(void **state)
 {
 	struct side *a = side_open(NULL), *b = side_open(NULL);
@@ -199,6 +228,7 @@ int main(void)
 		cmocka_unit_test(what_is_gathered_is_for_poll_before_one_sleeps),
 		cmocka_unit_test(what_is_sent_is_told_before_one_sleeps),
 		cmocka_unit_test(arming_says_when_poll_has_to_look),
+		cmocka_unit_test(a_timer_that_a_poll_sets_wakes_who_sleeps),
 		cmocka_unit_test(a_forked_child_hears_nothing_of_its_parent),
 	};
 

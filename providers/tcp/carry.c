@@ -6,9 +6,8 @@
  * its connection, or what the kernel has not taken. Called by sendv and from the wire's poll, on
  * the thread that holds the endpoint's domain.
  */
-#include <errno.h>
-#include <sys/socket.h>
 #include "copy.h"
+#include "net_socket.h"
 #include "tcp_carry.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
@@ -20,9 +19,9 @@
 #define CARRY_HALVES (48u << 10) /* bytes that are sent in two parts */
 
 /*
- * At most one such payload is sent before a control packet: a second one before the first is
- * answered takes the data lane, and so do all in a stream of them, where one answer says little
- * about the others. Payload on both lanes is copied once more if it arrives before its turn.
+ * At most one such payload is under way on the control lane. A second one takes the data lane if the
+ * first is not answered yet. So do all in a stream of them, where one answer says little about the
+ * others: payload on both lanes is copied once more if it arrives before its turn.
  */
 static bool worth_it(struct tcp_conn *conn, size_t len)
 {
@@ -30,27 +29,28 @@ static bool worth_it(struct tcp_conn *conn, size_t len)
 
 	return alone && conn->control.state == TCP_LANE_UP && !conn->control.want_out &&
 	       !conn->control.write_failed && !tcp_wire_of(conn)->hub->forked &&
-	       tcp_control_room(conn) && tcp_session_room(conn, tcp_frame_len(len));
+	       /* an acknowledgement may go first */
+	       tcp_session_room(conn, tcp_frame_len(len) + sizeof(struct packet));
 }
 
 /*
  * Sends @len bytes of the pieces; in two parts from CARRY_HALVES on, so that a peer of the same
- * host reads the first one while the kernel copies the second. Returns the bytes sent: fewer with
- * the errno of what has ended it.
+ * host reads the first one while the kernel copies the second. Returns the bytes sent; @err: out:
+ * 0, or if they are fewer -FI_E* of what has ended it.
  */
-static size_t send_parts(struct tcp_lane *lane, const struct iovec *iov, size_t cnt, size_t len)
+static size_t send_parts(struct tcp_lane *lane, const struct iovec *iov, size_t cnt, size_t len,
+			 int *err)
 {
 	size_t part = len < CARRY_HALVES ? len : len / 2, at = 0, want;
 	struct iovec some[WIRE_IOV_MAX + 3];
-	struct msghdr msg = { .msg_iov = some };
 	ssize_t n;
 
 	do {
 		want = len - at > part + 1 ? part : len - at;
-		msg.msg_iovlen = iov_slice(iov, cnt, at, want, some);
-		n = tcp_lane_sendmsg(lane, &msg);
+		n = tcp_lane_sendv(lane, some, iov_slice(iov, cnt, at, want, some));
 		at += n > 0 ? (size_t)n : 0;
-	} while (at < len && (n >= 0 || errno == EINTR));
+	} while (at < len && (n >= 0 || n == -FI_EINTR));
+	*err = at < len ? (int)n : 0;
 	return at;
 }
 
@@ -64,12 +64,11 @@ static bool write_frame(struct tcp_conn *conn, struct iovec *iov, size_t cnt, si
 	int err;
 
 	iov[0] = (struct iovec){ conn->out + conn->head, gathered };
-	took = send_parts(&conn->control, iov, cnt, gathered + total);
-	err = took < gathered + total ? errno : 0;
+	took = send_parts(&conn->control, iov, cnt, gathered + total, &err);
 	conn->held = false;
 	if (err && !tcp_no_room(err))
 		conn->control.write_failed = true; /* the reader finds the reason */
-	if (err == EFAULT) { /* the caller's memory is not mapped: it must not be read here */
+	if (err == -FI_EFAULT) { /* the caller's memory is not mapped: it must not be read here */
 		tcp_conn_fail(conn, -FI_EFAULT);
 		return false;
 	}

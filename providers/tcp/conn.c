@@ -4,22 +4,21 @@
  * by the engine to disconnect and to check that the peer is alive, on the thread that holds the
  * endpoint's domain.
  */
-#include <errno.h>
-#include <linux/sockios.h>
-#include <netinet/tcp.h>
-#include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include "net_socket.h"
 #include "tcp.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
+#include "tcp_data.h"
 #include "tcp_greet.h"
 #include "tcp_hot.h"
 #include "tcp_hub.h"
+#include "tcp_idle.h"
 #include "tcp_lane.h"
+#include "tcp_options.h"
 #include "tcp_prove.h"
 #include "tcp_session.h"
+#include "tcp_shown.h"
 #include "tcp_wire.h"
 
 #define CHECK_NS       250000000u /* time between looks at the kernel's state of a connection */
@@ -45,28 +44,43 @@ struct tcp_conn *tcp_conn_create(struct tcp_wire *wire)
 	list_init(&conn->timed);
 	list_init(&conn->telling);
 	list_init(&conn->waiting);
+	list_init(&conn->used);
 	list_add_tail(&wire->conns, &conn->link);
 	return conn;
 }
 
-/* Reads the address of one end of a socket. Returns 0 or -FI_E*. */
+void tcp_conn_up(struct tcp_conn *conn, const struct hello *hello)
+{
+	conn->control.state = TCP_LANE_UP;
+	conn->conn.up = true;
+	tcp_shown_up(conn);
+	tcp_idle_up(conn);
+	engine_conn_up(&conn->conn, hello);
+}
+
+/* Reads the address of one end of a socket. Returns 0, -FI_ECONNRESET if it was reset, or -FI_E*. */
 static int socket_name(int fd, bool remote, struct weft_addr *addr)
 {
-	union tcp_sockaddr sock = { 0 };
+	union ip_sockaddr sock = { 0 };
 	socklen_t len = sizeof(sock);
+	int err = remote ? sys_socket_peer(fd, &sock.sa, &len)
+			 : sys_socket_own(fd, &sock.sa, &len);
 
-	if (remote ? getpeername(fd, &sock.sa, &len) : getsockname(fd, &sock.sa, &len))
-		return -errno;
+	if (err)
+		return err == -FI_ENOTCONN ? -FI_ECONNRESET : err;
 	*addr = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
-	tcp_sockaddr_get(&sock, addr);
+	ip_sockaddr_get(&sock, addr);
 	return 0;
 }
 
 int tcp_names(struct wire_conn *out, struct weft_addr *local, struct weft_addr *remote)
 {
-	int fd = tcp_conn_from(out)->control.fd;
-	int err = socket_name(fd, false, local);
+	int fd = tcp_conn_from(out)->control.fd, err;
 
+	/* A request whose requester has given up: in the kernel no socket has the number -1. */
+	if (fd < 0)
+		return -FI_ECONNRESET;
+	err = socket_name(fd, false, local);
 	return err ? err : socket_name(fd, true, remote);
 }
 
@@ -99,7 +113,7 @@ int tcp_join(struct wire_conn *out, struct wire *to)
 	return 0;
 }
 
-/* No refusal is sent: in the child of a fork the socket belongs to the parent. */
+/* No refusal is sent: in the child of a fork the socket was the parent's, and is given up. */
 void tcp_drop(struct wire_conn *out)
 {
 	struct tcp_conn *conn = tcp_conn_from(out);
@@ -107,8 +121,9 @@ void tcp_drop(struct wire_conn *out)
 	tcp_prove_end(&conn->control);
 	tcp_lane_insecure(&conn->control);
 	if (conn->control.fd >= 0)
-		close(conn->control.fd);
+		sys_socket_close(conn->control.fd);
 	free(conn->out);
+	free(conn->part);
 	free(conn);
 }
 
@@ -120,6 +135,7 @@ void tcp_conn_bury(struct tcp_conn *conn)
 		return;
 	conn->dead = true;
 	conn->conn.up = false;
+	tcp_shown_down(conn);
 	tcp_hot_forget(conn);
 	if (conn->lost && !wire->hub->forked) {
 		tcp_lane_reset(&conn->control);
@@ -133,6 +149,7 @@ void tcp_conn_bury(struct tcp_conn *conn)
 	list_remove(&conn->timed);
 	list_remove(&conn->telling);
 	list_remove(&conn->waiting);
+	list_remove(&conn->used);
 	list_remove(&conn->link);
 	list_add_tail(&wire->dead_conns, &conn->link);
 	tcp_session_end(conn);
@@ -142,6 +159,10 @@ void tcp_conn_down(struct tcp_conn *conn, int err)
 {
 	struct tcp_wire *wire = tcp_wire_of(conn);
 
+	if (conn->dead)
+		return;
+	/* The end may come in the read that has acknowledged them. */
+	tcp_data_settle(conn);
 	if (conn->dead)
 		return;
 	conn->lost |= err && conn->conn.up;
@@ -165,12 +186,23 @@ void tcp_conn_fail(struct tcp_conn *conn, int err)
 	tcp_conn_dirty(conn);
 }
 
-void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
+static uint64_t received(const struct tcp_conn *conn)
+{
+	return conn->session.control.in + conn->session.data.in;
+}
+
+static void end_later(struct tcp_conn *conn)
+{
+	conn->end_seen = received(conn);
+	conn->end_ns = platform_now_ns() + TCP_END_NS;
+	tcp_due(conn, conn->end_ns);
+}
+
+/* Nothing more arrives on this lane, and it is not made again. */
+static void lane_over(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 {
 	struct tcp_lane *other = lane == &conn->control ? &conn->data : &conn->control;
 
-	if (tcp_session_broken(conn, lane, err))
-		return;
 	tcp_watch(tcp_wire_of(conn)->hub, lane, 0);
 	lane->state = TCP_LANE_ENDED;
 	lane->write_failed = true;
@@ -181,11 +213,27 @@ void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 		tcp_conn_down(conn, tcp_conn_end(conn));
 		return;
 	}
-	if (!conn->ending) {
-		conn->end_ns = platform_now_ns() + TCP_END_NS;
-		tcp_due(conn, conn->end_ns);
-	}
+	if (!conn->ending)
+		end_later(conn);
 	conn->ending = true;
+}
+
+void tcp_lane_ended(struct tcp_conn *conn, struct tcp_lane *lane, int err)
+{
+	tcp_shown_failed(tcp_wire_of(conn)->hub, lane, err);
+	if (!tcp_session_broken(conn, lane, err))
+		lane_over(conn, lane, err);
+}
+
+void tcp_lane_vain(struct tcp_conn *conn, struct tcp_lane *lane, int err)
+{
+	if (lane == &conn->control || conn->control.state != TCP_LANE_UP) {
+		tcp_conn_down(conn, err);
+		return;
+	}
+	/* A peer that lives ends the conn too, and sends no more. */
+	tcp_lane_shut(&conn->control);
+	lane_over(conn, lane, err);
 }
 
 int tcp_conn_end(const struct tcp_conn *conn)
@@ -200,27 +248,53 @@ int tcp_conn_end(const struct tcp_conn *conn)
 void tcp_conn_timer(struct tcp_conn *conn, uint64_t now)
 {
 	if (conn->ending) {
-		if (now >= conn->end_ns)
-			tcp_conn_down(conn, tcp_conn_end(conn));
-		else
+		/* Seconds may pass between two polls, each of which reads a part of what is there. */
+		if (now < conn->end_ns)
 			tcp_due(conn, conn->end_ns);
+		else if (received(conn) != conn->end_seen)
+			end_later(conn);
+		else
+			tcp_conn_down(conn, tcp_conn_end(conn));
 		return;
 	}
-	if (conn->open_due) {
-		conn->open_due = false;
-		tcp_data_open(conn);
+	if (conn->want == TCP_WANT_DUE) {
+		conn->want = TCP_WANT_NONE;
+		if (conn->data.state == TCP_LANE_BROKEN && !conn->ours)
+			tcp_session_ask(conn);
+		else
+			tcp_data_open(conn);
 	}
+	tcp_control_timer(conn);
+	tcp_data_timer(conn);
 	if (conn->session.on)
 		tcp_session_timer(conn, now);
 }
 
-/* Returns true if the peer's kernel has acknowledged everything that was sent. */
-static bool lane_acknowledged(const struct tcp_lane *lane)
+/*
+ * Returns true if the peer's socket has everything that was sent: what its kernel has acknowledged, for
+ * which it may take 40 ms. One on this host is asked, once all has left this socket.
+ */
+static bool lane_delivered(const struct tcp_conn *conn, const struct tcp_lane *lane)
 {
-	int unsent = 0;
+	int len, end = conn->shut; /* the end of the lane counts as a byte */
 
-	return lane->fd < 0 || lane->write_failed || ioctl(lane->fd, SIOCOUTQ, &unsent) ||
-	       !unsent;
+	if (lane->fd < 0 || lane->write_failed || sys_socket_unacked(lane->fd) <= end)
+		return true;
+	len = tcp_within_host(lane->fd) ? sys_socket_unsent(lane->fd) : -1;
+	return len >= 0 && len <= end && sys_socket_arrived(lane->fd);
+}
+
+static bool conn_delivered(const struct tcp_conn *conn)
+{
+	return conn->head == conn->tail && lane_delivered(conn, &conn->control) &&
+	       lane_delivered(conn, &conn->data);
+}
+
+bool tcp_conn_over(const struct tcp_conn *conn)
+{
+	return conn->bye_sent &&
+	       (conn->delivered || (conn->control.state == TCP_LANE_UP &&
+				    !conn->control.write_failed && conn_delivered(conn)));
 }
 
 bool tcp_conn_drained(struct tcp_conn *conn)
@@ -234,19 +308,25 @@ bool tcp_conn_drained(struct tcp_conn *conn)
 	if (bulk && bulk->written != bulk->queued && !conn->data.write_failed)
 		return false;
 	if (!conn->bye_sent) {
+		/*
+		 * What follows is the wire's own, and needs no acknowledgement: the kernel delivers
+		 * it after close(2) too, unless packets are lost and the peer sends meanwhile.
+		 */
+		conn->delivered = conn_delivered(conn);
 		conn->bye_sent = tcp_control_own(conn, TCP_OP_BYE, 0, bulk ? bulk->out_len : 0);
 		if (!conn->bye_sent)
 			return true; /* no memory: the peer sees a broken connection */
 	}
 	tcp_control_flush(conn);
-	if (conn->head != conn->tail)
-		return conn->control.write_failed;
+	if (conn->head != conn->tail) /* a socket that has broken meanwhile is made again */
+		return conn->control.write_failed &&
+		       (conn->delivered || !tcp_session_unsettled(conn));
 	if (!conn->shut) {
 		if (!tcp_lane_shut(&conn->control) || !tcp_lane_shut(&conn->data))
 			return false;
 		conn->shut = true;
 	}
-	return lane_acknowledged(&conn->control) && lane_acknowledged(&conn->data);
+	return conn->delivered || conn_delivered(conn);
 }
 
 /*
@@ -260,8 +340,10 @@ void tcp_disconnect(struct wire_conn *out)
 
 	if (conn->dead)
 		return;
-	if (conn->conn.up && !conn->lost && !wire->hub->forked)
+	if (conn->conn.up && !conn->lost && !wire->hub->forked) {
+		tcp_session_last(conn);
 		tcp_conn_drained(conn);
+	}
 	tcp_conn_bury(conn);
 	if (!wire->polling)
 		tcp_reap(wire);
@@ -275,18 +357,17 @@ void tcp_disconnect(struct wire_conn *out)
  */
 static int lane_check(const struct tcp_lane *lane)
 {
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
+	struct sys_socket_state state;
 
 	if (lane->fd < 0 || (lane->state != TCP_LANE_UP && lane->state != TCP_LANE_GREETING))
 		return 0;
-	if (getsockopt(lane->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+	if (sys_socket_state(lane->fd, &state))
 		return 0;
-	if (info.tcpi_last_ack_recv < (unsigned int)tcp_settings.dead_ms)
+	if (state.silent_ms < (unsigned int)tcp_settings.dead_ms)
 		return 0;
-	if (info.tcpi_unacked && info.tcpi_retransmits >= RETRANSMIT_MIN)
+	if (state.unacked && state.retransmits >= RETRANSMIT_MIN)
 		return -FI_ETIMEDOUT;
-	return info.tcpi_probes >= PROBE_MIN ? -FI_ETIMEDOUT : 0;
+	return state.probes >= PROBE_MIN ? -FI_ETIMEDOUT : 0;
 }
 
 int tcp_check(struct wire_conn *out)
@@ -300,6 +381,8 @@ int tcp_check(struct wire_conn *out)
 	if (now - conn->check_ns < CHECK_NS)
 		return 0;
 	conn->check_ns = now;
+	tcp_shown_sample(conn);
+	tcp_idle_look(conn, now);
 	err = lane_check(&conn->control);
 	err = err ? err : lane_check(&conn->data);
 	conn->lost |= err;

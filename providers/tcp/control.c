@@ -4,36 +4,26 @@
  * the engine (claim, publish) and by the wire's poll, on the thread that holds the endpoint's
  * domain.
  */
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
+#include "net_socket.h"
 #include "tcp_carry.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
 #include "tcp_flow.h"
 #include "tcp_greet.h"
 #include "tcp_hub.h"
+#include "tcp_idle.h"
 #include "tcp_lane.h"
 #include "tcp_session.h"
 #include "tcp_wire.h"
 
 #define READ_MAX 4 /* reads of one lane in one poll */
 
-bool tcp_control_room(struct tcp_conn *conn)
-{
-	if (likely(conn->out != NULL))
-		return true;
-	/* Pages that are never written take no memory: an idle conn uses the first one. */
-	conn->out = aligned_alloc(CACHE_LINE, TCP_OUT_LEN + TCP_OUT_SPARE);
-	return conn->out != NULL;
-}
-
 void tcp_control_full(struct tcp_conn *conn)
 {
 	conn->control.want_out = true;
-	tcp_watch(tcp_wire_of(conn)->hub, &conn->control, EPOLLIN | EPOLLOUT);
+	/* One that epoll does not watch, and for which it has no memory now (hot.c) */
+	if (tcp_watch(tcp_wire_of(conn)->hub, &conn->control, EPOLLIN | EPOLLOUT))
+		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
 }
 
 /* Writes gathered packets. @flags: of send(2) */
@@ -48,9 +38,9 @@ static void control_write(struct tcp_conn *conn, int flags)
 			conn->head += (uint32_t)n;
 			continue;
 		}
-		if (errno == EINTR)
+		if (n == -FI_EINTR)
 			continue;
-		if (tcp_no_room(errno)) {
+		if (tcp_no_room((int)n)) {
 			tcp_control_full(conn);
 			return;
 		}
@@ -64,6 +54,14 @@ static void control_write(struct tcp_conn *conn, int flags)
 	}
 }
 
+void tcp_control_timer(struct tcp_conn *conn)
+{
+	struct tcp_lane *lane = &conn->control;
+
+	if (lane->state == TCP_LANE_UP && lane->want_out && !(lane->events & EPOLLOUT))
+		control_write(conn, 0);
+}
+
 void tcp_control_flush(struct tcp_conn *conn)
 {
 	int one = 1;
@@ -73,20 +71,18 @@ void tcp_control_flush(struct tcp_conn *conn)
 	if (conn->head != conn->tail)
 		control_write(conn, 0);
 	else if (conn->held) /* setting TCP_NODELAY again makes the kernel send what it holds back */
-		setsockopt(conn->control.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		sys_socket_set(conn->control.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	conn->held = false;
 }
 
 /* Makes room for @len bytes at the tail. Returns false when there is none. */
 static bool make_room(struct tcp_conn *conn, size_t len)
 {
-	tcp_session_turn(conn);
-	if (conn->tail + len <= TCP_OUT_LEN)
+	if (tcp_session_grow(conn, len))
 		return true;
 	if (!conn->control.want_out)
 		tcp_control_flush(conn);
-	tcp_session_turn(conn);
-	return conn->tail + len <= TCP_OUT_LEN;
+	return tcp_session_grow(conn, len);
 }
 
 struct packet *tcp_claim(struct wire_conn *out, size_t len, void **payload)
@@ -95,10 +91,9 @@ struct packet *tcp_claim(struct wire_conn *out, size_t len, void **payload)
 	size_t frame_len = tcp_frame_len(len);
 	struct packet *packet;
 
-	if (unlikely(!tcp_control_room(conn) || conn->control.write_failed ||
-		     tcp_wire_of(conn)->hub->forked))
+	if (unlikely(conn->control.write_failed || tcp_wire_of(conn)->hub->forked))
 		return NULL;
-	if (unlikely(conn->tail + frame_len > TCP_OUT_TURN) && !make_room(conn, frame_len))
+	if (unlikely(conn->tail + frame_len > conn->out_turn) && !make_room(conn, frame_len))
 		return NULL;
 	packet = (struct packet *)(conn->out + conn->tail);
 	/* The last 8 bytes contain the padding, if any: old bytes of the buffer are never sent. */
@@ -121,8 +116,10 @@ void tcp_publish(struct wire_conn *out, struct packet *packet, bool more)
 	struct tcp_wire *wire = tcp_wire_of(conn);
 
 	conn->tail += (uint32_t)tcp_frame_len(packet->len);
-	if (conn->control.want_out)
+	if (conn->control.want_out) {
+		tcp_idle_wake(conn);
 		return;
+	}
 	if (conn->burst_tick != wire->tick) {
 		conn->burst_tick = wire->tick;
 		conn->burst = 0;
@@ -147,8 +144,10 @@ void tcp_hold(struct wire_conn *out, struct packet *packet)
 	struct tcp_conn *conn = tcp_conn_from(out);
 
 	conn->tail += (uint32_t)tcp_frame_len(packet->len);
-	if (conn->control.want_out)
+	if (conn->control.want_out) {
+		tcp_idle_wake(conn);
 		return;
+	}
 	control_write(conn, MSG_MORE);
 	conn->held = true;
 	tcp_conn_dirty(conn);
@@ -158,27 +157,30 @@ bool tcp_control_own(struct tcp_conn *conn, enum tcp_op op, uint64_t tag, uint64
 {
 	struct packet packet = { .op = (uint8_t)op, .tag = tag, .data = data };
 
-	if (!tcp_control_room(conn))
-		return false;
-	if (conn->tail + sizeof(packet) > TCP_OUT_LEN)
-		tcp_session_turn(conn);
-	if (conn->tail + sizeof(packet) > TCP_OUT_LEN + TCP_OUT_SPARE)
+	if (!tcp_session_room(conn, sizeof(packet)) &&
+	    conn->tail + sizeof(packet) > conn->out_size)
 		return false;
 	memcpy(conn->out + conn->tail, &packet, sizeof(packet));
 	conn->tail += (uint32_t)sizeof(packet);
 	return true;
 }
 
-/* Handles one of the wire's own packets. Returns 0, or -FI_E* for one that no correct peer sends. */
-static int own_packet(struct tcp_conn *conn, const struct packet *packet)
+/*
+ * Handles one of the wire's own packets, of which @end is the end in the lane. Returns 0, or -FI_E*
+ * for one that no correct peer sends.
+ */
+static int own_packet(struct tcp_conn *conn, const struct packet *packet, uint64_t end)
 {
 	struct packet known = { .op = packet->op, .data = packet->data };
+	bool counts = packet->op == TCP_OP_ACK || packet->op == TCP_OP_IDLE;
 
-	if (packet->op == TCP_OP_ACK)
+	if (counts)
 		known.tag = packet->tag;
 	if (memcmp(packet, &known, sizeof(known)))
 		return -FI_EINVAL;
-	if (packet->op == TCP_OP_ACK)
+	if (packet->op == TCP_OP_IDLE)
+		tcp_idle_heard(conn, end);
+	if (counts)
 		return tcp_session_acked(conn, packet->tag, packet->data);
 	if (packet->op == TCP_OP_BYE) {
 		conn->bye_received = true;
@@ -218,16 +220,27 @@ static int begin_large(struct tcp_conn *conn, const struct packet *packet, const
 	return 2;
 }
 
+static bool part_room(struct tcp_conn *conn)
+{
+	if (!conn->part)
+		conn->part = malloc(TCP_PART_MAX);
+	return conn->part;
+}
+
 /* Keeps the first part of a packet. Returns things moved, or -FI_E* that ends the conn. */
 static int keep_part(struct tcp_conn *conn, const uint8_t *at, size_t len)
 {
 	struct packet packet;
 
+	if (!len)
+		return 0;
 	if (len >= sizeof(packet)) {
 		memcpy(&packet, at, sizeof(packet));
 		if (packet.len > TCP_CLAIM_MAX)
 			return begin_large(conn, &packet, at, len);
 	}
+	if (!part_room(conn))
+		return -FI_ENOMEM;
 	conn->part_len = (uint32_t)len;
 	memcpy(conn->part, at, len);
 	return 0;
@@ -251,7 +264,9 @@ static int parse(struct tcp_conn *conn, const uint8_t *at, const uint8_t *end)
 		if ((size_t)(end - at) < tcp_frame_len(packet.len))
 			break;
 		if (unlikely(packet.op >= TCP_OP_BYE)) {
-			err = own_packet(conn, &packet);
+			err = own_packet(conn, &packet,
+					 conn->session.control.in - (size_t)(end - at) +
+						 sizeof(packet));
 		} else {
 			tcp_answered(conn);
 			err = engine_packet(ep, &conn->conn, &packet, at + sizeof(packet),
@@ -278,24 +293,25 @@ static uint8_t *in_room(const struct tcp_conn *conn)
 	       (-conn->padding & 7);
 }
 
-/*
- * Reads the rest of a large packet's payload into its place, and what follows to @room.
- * @len: in: bytes of room at @room; out: bytes that could have been read
- */
-static ssize_t in_read(struct tcp_conn *conn, uint8_t *room, size_t *len)
+/* Reads the rest of a large packet's payload into its place, and what follows to @room; as in_read(). */
+static __attribute__((noinline)) ssize_t in_read_large(struct tcp_conn *conn, uint8_t *room,
+						       size_t *len)
 {
 	struct iovec iov[WIRE_DEST_MAX + 2];
-	struct msghdr msg = { .msg_iov = iov };
 	size_t total;
-	int cnt;
+	int cnt = tcp_flow_pieces(conn, &conn->flow, iov, SIZE_MAX, &total);
 
-	if (likely(!conn->flow.left || tcp_wire_of(conn)->closing))
-		return tcp_lane_recv(&conn->control, room, *len);
-	cnt = tcp_flow_pieces(conn, &conn->flow, iov, SIZE_MAX, &total);
 	iov[cnt++] = (struct iovec){ room, *len };
-	msg.msg_iovlen = (size_t)cnt;
 	*len += total;
-	return tcp_lane_recvmsg(&conn->control, &msg);
+	return tcp_lane_recvv(&conn->control, iov, (size_t)cnt);
+}
+
+/* @len: in: bytes of room at @room; out: bytes that could have been read */
+static ssize_t in_read(struct tcp_conn *conn, uint8_t *room, size_t *len)
+{
+	if (unlikely(conn->flow.left))
+		return in_read_large(conn, room, len);
+	return tcp_lane_recv(&conn->control, room, *len);
 }
 
 /*
@@ -321,10 +337,60 @@ static int in_take(struct tcp_conn *conn, uint8_t *room, size_t len)
 	}
 	padding = conn->padding < len ? conn->padding : (uint32_t)len;
 	conn->padding -= padding;
-	memcpy(room - part_len, conn->part, part_len);
+	if (part_len)
+		memcpy(room - part_len, conn->part, part_len);
 	conn->part_len = 0;
 	cnt = parse(conn, room - part_len + padding, room + len);
 	return cnt < 0 ? cnt : moved + cnt;
+}
+
+void tcp_control_discard(struct tcp_conn *conn)
+{
+	struct packet packet;
+
+	conn->skip = conn->flow.left + conn->padding;
+	conn->flow.left = 0;
+	conn->padding = 0;
+	if (conn->part_len < sizeof(packet))
+		return;
+	memcpy(&packet, conn->part, sizeof(packet));
+	conn->skip = tcp_frame_len(packet.len) - conn->part_len;
+	conn->part_len = 0;
+}
+
+/*
+ * While the endpoint closes: packets are discarded, and the wire's own ones still count. Returns 0 or
+ * -FI_E*
+ */
+static int discard(struct tcp_conn *conn, const uint8_t *at, size_t len)
+{
+	struct packet packet;
+	size_t n;
+	int err;
+
+	for (; len; at += n, len -= n) {
+		n = conn->skip ? conn->skip : sizeof(packet) - conn->part_len;
+		n = n < len ? n : len;
+		if (conn->skip) {
+			conn->skip -= n;
+			continue;
+		}
+		if (!part_room(conn))
+			return -FI_ENOMEM;
+		memcpy(conn->part + conn->part_len, at, n);
+		conn->part_len += (uint32_t)n;
+		if (conn->part_len < sizeof(packet))
+			continue;
+		memcpy(&packet, conn->part, sizeof(packet));
+		conn->part_len = 0;
+		conn->skip = tcp_frame_len(packet.len) - sizeof(packet);
+		err = 0;
+		if (packet.op >= TCP_OP_BYE)
+			err = own_packet(conn, &packet, conn->session.control.in - (len - n));
+		if (err || conn->dead || conn->control.state != TCP_LANE_UP)
+			return err;
+	}
+	return 0;
 }
 
 int tcp_control_read(struct tcp_conn *conn)
@@ -339,21 +405,22 @@ int tcp_control_read(struct tcp_conn *conn)
 		asked = len;
 		n = in_read(conn, room, &asked);
 		if (n <= 0) {
-			if (n < 0 && (errno == EAGAIN || errno == EINTR))
-				break;
-			tcp_lane_ended(conn, &conn->control, n ? -errno : 0);
+			if (!tcp_none_yet(n))
+				tcp_lane_ended(conn, &conn->control, (int)n);
 			break;
 		}
 		conn->session.control.in += (size_t)n;
-		if (tcp_wire_of(conn)->closing)
-			continue; /* the endpoint is closing: packets are discarded */
-		cnt = in_take(conn, room, (size_t)n);
+		if (unlikely(tcp_wire_of(conn)->closing))
+			cnt = discard(conn, room, (size_t)n);
+		else
+			cnt = in_take(conn, room, (size_t)n);
 		if (cnt < 0) {
 			tcp_conn_down(conn, cnt);
 			break;
 		}
 		moved += cnt;
-		tcp_session_arrived(conn);
+		if (likely(!tcp_wire_of(conn)->closing))
+			tcp_session_arrived(conn);
 		if (!conn->flow.left && (size_t)n == TCP_IN_LARGE)
 			conn->in_large = false;
 		if (conn->dead || conn->control.state != TCP_LANE_UP || (size_t)n < asked)

@@ -4,9 +4,6 @@
  * copy in the library. Called by the engine (sendv) and by the wire's poll, on the thread that
  * holds the endpoint's domain.
  */
-#include <errno.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include "copy.h"
 #include "tcp_bell.h"
 #include "tcp_carry.h"
@@ -28,8 +25,17 @@
 void tcp_data_watch(struct tcp_conn *conn)
 {
 	uint32_t in = list_empty(&conn->waiting) ? EPOLLIN : 0;
+	uint32_t out = conn->data.want_out ? EPOLLOUT : 0;
 
-	tcp_watch(tcp_wire_of(conn)->hub, &conn->data, conn->data.want_out ? in | EPOLLOUT : in);
+	/* One that was not watched, and for which epoll has no memory now */
+	if (tcp_watch(tcp_wire_of(conn)->hub, &conn->data, in | out))
+		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
+}
+
+void tcp_data_timer(struct tcp_conn *conn)
+{
+	if (conn->data.state == TCP_LANE_UP)
+		tcp_data_watch(conn);
 }
 
 static void want_out(struct tcp_conn *conn, bool want)
@@ -98,26 +104,25 @@ void tcp_data_flush(struct tcp_conn *conn)
 {
 	struct tcp_bulk *bulk = conn->bulk;
 	struct iovec iov[OUT_IOV_MAX];
-	struct msghdr msg = { .msg_iov = iov };
+	size_t total, cnt;
 	bool full = false;
-	size_t total;
 	ssize_t n;
 	int round;
 
 	for (round = 0; round < WRITE_MAX && !full && !conn->data.write_failed &&
 			bulk->written != bulk->queued;
 	     round++) {
-		msg.msg_iovlen = gather(bulk, iov, &total);
-		n = tcp_lane_sendmsg(&conn->data, &msg);
+		cnt = gather(bulk, iov, &total);
+		n = tcp_lane_sendv(&conn->data, iov, cnt);
 		if (n >= 0) {
 			advance(conn, (size_t)n);
 			full = (size_t)n < total;
-		} else if (tcp_no_room(errno)) {
+		} else if (tcp_no_room((int)n)) {
 			full = true;
-		} else if (errno == EFAULT) {
+		} else if (n == -FI_EFAULT) {
 			tcp_conn_fail(conn, -FI_EFAULT); /* the caller's memory is not mapped */
 			conn->data.write_failed = true;
-		} else if (errno != EINTR) {
+		} else if (n != -FI_EINTR) {
 			conn->data.write_failed = true; /* reading finds the reason */
 		}
 	}
@@ -158,10 +163,16 @@ int tcp_sendv(struct wire_conn *out, const struct packet *hdr, const struct iove
 	return 0;
 }
 
+static void complete_one(struct tcp_bulk *bulk)
+{
+	struct wire_op *op = send_at(bulk, bulk->completed++)->op;
+
+	op->done(op, 0);
+}
+
 int tcp_data_complete(struct tcp_conn *conn)
 {
 	struct tcp_bulk *bulk = conn->bulk;
-	struct wire_op *op;
 	int cnt = 0;
 
 	if (tcp_wire_of(conn)->closing) {
@@ -174,14 +185,25 @@ int tcp_data_complete(struct tcp_conn *conn)
 		cnt = tcp_carry_complete(conn);
 	/* done() may send again, and that may be written at once: the number of calls is bounded. */
 	while (bulk && bulk->completed != bulk->acked && cnt < (int)TCP_SEND_MAX && !conn->dead) {
-		op = send_at(bulk, bulk->completed)->op;
-		bulk->completed++;
+		complete_one(bulk);
 		cnt++;
-		op->done(op, 0);
 	}
 	if (!conn->dead)
 		tcp_finished(conn);
 	return cnt;
+}
+
+void tcp_data_settle(struct tcp_conn *conn)
+{
+	struct tcp_bulk *bulk = conn->bulk;
+	uint32_t acked = bulk ? bulk->acked : 0;
+
+	if (tcp_wire_of(conn)->closing || tcp_wire_of(conn)->hub->forked)
+		return;
+	if (conn->carried)
+		tcp_carry_complete(conn);
+	while (bulk && bulk->completed != acked && !conn->dead)
+		complete_one(bulk);
 }
 
 /*
@@ -223,6 +245,11 @@ static int arrived(struct tcp_conn *conn, size_t len)
 	if (conn->dead || bulk->header_len < sizeof(bulk->header))
 		return moved;
 	err = tcp_flow_begin(conn, &bulk->flow, &bulk->header);
+	if (err == -FI_EAGAIN && conn->control.state == TCP_LANE_ENDED && !conn->bye_received) {
+		/* It waits for a packet of the control lane, which has ended without it. */
+		tcp_conn_down(conn, conn->err);
+		return moved;
+	}
 	if (err == -FI_EAGAIN) {
 		list_add_tail(&tcp_wire_of(conn)->waiting, &conn->waiting);
 		return moved;
@@ -252,10 +279,10 @@ static void read_away(struct tcp_conn *conn)
 
 	for (round = 0; round < READ_MAX; round++) {
 		n = tcp_lane_recv(&conn->data, wire->hub->in, TCP_IN_LEN);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		if (tcp_none_yet(n))
 			return;
 		if (n <= 0) {
-			tcp_lane_ended(conn, &conn->data, n ? -errno : 0);
+			tcp_lane_ended(conn, &conn->data, (int)n);
 			return;
 		}
 		conn->session.data.in += (size_t)n;
@@ -266,9 +293,8 @@ static void read_away(struct tcp_conn *conn)
 int tcp_data_read(struct tcp_conn *conn)
 {
 	struct iovec iov[WIRE_DEST_MAX + 2];
-	struct msghdr msg = { .msg_iov = iov };
 	size_t taken = 0, room;
-	int moved = 0, round;
+	int moved = 0, round, cnt;
 	bool empty = false;
 	ssize_t n;
 
@@ -278,12 +304,12 @@ int tcp_data_read(struct tcp_conn *conn)
 	}
 	for (round = 0; round < READ_MAX && taken < READ_LEN && list_empty(&conn->waiting);
 	     round++) {
-		msg.msg_iovlen = (size_t)in_pieces(conn, iov, &room);
-		n = tcp_lane_recvmsg(&conn->data, &msg);
+		cnt = in_pieces(conn, iov, &room);
+		n = tcp_lane_recvv(&conn->data, iov, (size_t)cnt);
 		if (n <= 0) {
-			empty = n < 0 && (errno == EAGAIN || errno == EINTR);
+			empty = tcp_none_yet(n);
 			if (!empty)
-				tcp_lane_ended(conn, &conn->data, n ? -errno : 0);
+				tcp_lane_ended(conn, &conn->data, (int)n);
 			break;
 		}
 		taken += (size_t)n;

@@ -7,12 +7,14 @@
 #include <linux/filter.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "mock_core.h"
 #include "mock_engine.h"
+#include "mock_send.h"
 #include "raw_peer.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
@@ -91,11 +93,10 @@ static void a_lack_of_ports_passes(void **state)
 {
 	struct weft_addr from = { .version = ADDR_VERSION };
 	struct linger linger = { .l_onoff = 1 };
-	int free_port = raw_listen(&from), old;
+	int port = raw_reserve(&from), old;
 	struct wire_conn *ab, *ba;
 	struct side *a, *b = side_open(NULL);
 
-	close(free_port);
 	a = side_open_dialing(&from);
 	pair_up(a, b, &ab, &ba);
 	old = dup(tcp_conn_from(ba)->control.fd);
@@ -110,6 +111,69 @@ static void a_lack_of_ports_passes(void **state)
 	close(old);
 	DRIVE(a, b, b->got_cnt == 2);
 	assert_int_equal(a->downs + b->downs, 0);
+	side_close(a);
+	side_close(b);
+	close(port);
+}
+
+/* What a kernel that lacks memory does to the first bytes of a socket. */
+static const struct mock_send lacks[] = {
+	{ .cnt = 3, .err = EAGAIN }, { .cnt = 3, .err = ENOBUFS },
+	{ .cnt = 3, .err = ENOMEM }, { .cnt = 1, .err = EINTR },
+	{ .cnt = 1, .most = 1 },     { .cnt = UINT32_MAX, .most = 7 },
+};
+
+static void a_preamble_that_has_no_room_is_said_later(void **state)
+{
+	static uint8_t bytes[TCP_CARRY_MAX + 1];
+	struct iovec iov = { bytes, sizeof(bytes) };
+
+	for (size_t i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++) {
+		struct side *a = side_open(NULL), *b = side_open(NULL);
+		struct sent sent = { 0 };
+		struct wire_conn *ab;
+
+		pattern(bytes, sizeof(bytes), 0);
+		/* without a session, which would have another socket */
+		a->hello.kind = b->hello.kind = HELLO_MSG;
+		mock_send = lacks[i];
+		ab = side_connect(a, b);
+		DRIVE(a, b, ab->up);
+		mock_send = lacks[i];
+		assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent), 0);
+		DRIVE(a, b, sent.done && b->got_cnt == 1 && b->got[0].payload);
+		mock_send.cnt = 0;
+		assert_int_equal(a->downs + b->downs, 0);
+		assert_true(payload_right(&b->got[0]));
+		side_close(a);
+		side_close(b);
+	}
+}
+
+/* Another one would need a descriptor, and the process has none for longer than the peer waits. */
+static void a_lack_of_descriptors_ends_a_conn_in_time(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct rlimit before, full;
+	int fds[128], cnt = 0, old;
+	struct wire_conn *ab, *ba;
+
+	short_silence();
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	old = break_unheard(tcp_conn_from(ab), &tcp_conn_from(ab)->control);
+	full = before;
+	full.rlim_cur = (rlim_t)old + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &full), 0);
+	while (cnt < 128 && (fds[cnt] = dup(old)) >= 0)
+		cnt++;
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->last_err, -FI_ECONNRESET);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	while (cnt--)
+		close(fds[cnt]);
+	close(old);
+	long_silence();
 	side_close(a);
 	side_close(b);
 }
@@ -234,7 +298,7 @@ static void a_port_that_never_answers_is_given_up(void **state)
 	short_silence();
 	pair_up(a, b, &ab, &ba);
 	assert_int_equal(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
-	tcp_sockaddr_set_port(&tcp_conn_from(ab)->remote, addr.port);
+	ip_sockaddr_set_port(&tcp_conn_from(ab)->remote, addr.port);
 	shutdown(tcp_conn_from(ab)->control.fd, SHUT_RDWR);
 	start_clock();
 	while (!a->downs && !expired()) {
@@ -255,25 +319,20 @@ static void another_host_is_not_asked(void **state)
 {
 	struct side *side = side_open(NULL);
 	struct tcp_preamble preamble = raw_preamble(TCP_LANE_CONTROL);
-	struct weft_addr addr = { .version = ADDR_VERSION };
-	int fd = raw_connect(side), listener = raw_listen(&addr);
+	union ip_sockaddr at = { .in = { .sin_family = AF_INET } };
+	socklen_t len = sizeof(at.in);
+	int fd = raw_connect(side), listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	struct tcp_answer answer;
 
 	short_silence();
 	/*
 	 * the listener takes what is sent to 127.0.0.2 too, and the preamble comes from 127.0.0.1
 	 */
-	close(listener);
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	assert_true(listener >= 0);
-	assert_int_equal(bind(listener,
-			      &(union tcp_sockaddr){ .in = { .sin_family = AF_INET,
-							     .sin_port = htons(addr.port) } }
-				       .sa,
-			      sizeof(struct sockaddr_in)),
-			 0);
+	assert_int_equal(bind(listener, &at.sa, len), 0);
 	assert_int_equal(listen(listener, 8), 0);
-	preamble.hello.addr.port = addr.port;
+	assert_int_equal(getsockname(listener, &at.sa, &len), 0);
+	preamble.hello.addr.port = ip_sockaddr_port(&at);
 	preamble.hello.addr.ip[3] = 2;
 	raw_send(fd, &preamble, sizeof(preamble));
 	assert_int_equal(raw_recv(fd, side, &answer, sizeof(answer)), sizeof(answer));
@@ -283,6 +342,33 @@ static void another_host_is_not_asked(void **state)
 	long_silence();
 	close(listener);
 	side_close(side);
+}
+
+/*
+ * As behind a router that translates addresses: the peer names none at which it can be asked, and comes
+ * back from another one. That it knows the session's secret is enough.
+ */
+static void a_peer_may_come_back_from_another_address(void **state)
+{
+	struct weft_addr from = { .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 1 } };
+	struct side *a = side_open_dialing(&from), *b = side_open(NULL);
+	union ip_sockaddr at = { 0 };
+	socklen_t len = sizeof(at);
+	struct wire_conn *ab, *ba;
+
+	pair_up(a, b, &ab, &ba);
+	assert_int_equal(ip_sockaddr_port(&tcp_conn_from(ba)->remote), 0);
+	tcp_wire_from(a->wire)->local.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	tcp_lane_reset(&tcp_conn_from(ba)->control);
+	tcp_lane_reset(&tcp_conn_from(ab)->control);
+	assert_true(publish(ab, 0, 8, false));
+	assert_true(publish(ba, 0, 8, false));
+	DRIVE(a, b, a->got_cnt == 1 && b->got_cnt == 1);
+	assert_int_equal(a->downs + b->downs, 0);
+	assert_int_equal(getpeername(tcp_conn_from(ba)->control.fd, &at.sa, &len), 0);
+	assert_int_equal(ntohl(at.in.sin_addr.s_addr), INADDR_LOOPBACK + 1);
+	side_close(a);
+	side_close(b);
 }
 
 /* Strangers that are gone do not take the place of a peer that comes back. */
@@ -370,13 +456,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_network_that_is_gone_is_given_up),
 		cmocka_unit_test(a_host_that_falls_silent_is_asked_once),
+		cmocka_unit_test(a_preamble_that_has_no_room_is_said_later),
 		cmocka_unit_test(a_lack_of_ports_passes),
+		cmocka_unit_test(a_lack_of_descriptors_ends_a_conn_in_time),
 		cmocka_unit_test(a_new_socket_that_is_half_open_is_replaced),
 		cmocka_unit_test(a_data_lane_is_asked_for_once_there_is_room),
 		cmocka_unit_test(an_end_waits_for_a_data_lane_that_breaks),
 		cmocka_unit_test(a_peer_that_computes_between_breaks_is_waited_for),
 		cmocka_unit_test(a_port_that_never_answers_is_given_up),
 		cmocka_unit_test(another_host_is_not_asked),
+		cmocka_unit_test(a_peer_may_come_back_from_another_address),
 		cmocka_unit_test(the_one_that_is_lost_longest_gives_way),
 		cmocka_unit_test(memory_that_is_gone_is_no_break),
 		cmocka_unit_test(memory_that_can_not_be_read_ends_the_conn),

@@ -11,45 +11,6 @@
 #include "question.h"
 #include "tcp.h"
 
-static const char *const rxm_spellings[] = { "ofi_rxm", "ofi_rxm;tcp", NULL };
-static const char *const rxd_spellings[] = { "ofi_rxd", "ofi_rxd;udp", NULL };
-
-/*
- * The protocol is the one that programs expect of a provider name, and ask for: they compare it
- * with what their peers have. The wire format is Weft's own under every name: a peer with another
- * libfabric can't use it.
- */
-const struct info_identity weft_tcp_identities[] = {
-	{ .name = "tcp",
-	  .control = FI_PROGRESS_AUTO,
-	  .data = FI_PROGRESS_AUTO,
-	  .protocol = FI_PROTO_XNET,
-	  .protocol_version = 1,
-	  .ctx_cnt = 1 },
-	{ .name = "tcp;ofi_rxm",
-	  .control = FI_PROGRESS_AUTO,
-	  .data = FI_PROGRESS_MANUAL,
-	  .spellings = rxm_spellings,
-	  .protocol = FI_PROTO_RXM,
-	  .protocol_version = 1,
-	  .ctx_cnt = 1,
-	  .size = 2048 },
-	{ .name = "sockets",
-	  .control = FI_PROGRESS_AUTO,
-	  .data = FI_PROGRESS_AUTO,
-	  .protocol = FI_PROTO_SOCK_TCP,
-	  .protocol_version = 2,
-	  .ctx_cnt = 16 },
-	{ .name = "udp;ofi_rxd",
-	  .control = FI_PROGRESS_MANUAL,
-	  .data = FI_PROGRESS_MANUAL,
-	  .spellings = rxd_spellings,
-	  .protocol = FI_PROTO_RXD,
-	  .protocol_version = 1,
-	  .ctx_cnt = 1 },
-	{ 0 },
-};
-
 static struct fi_ep_attr ep_offer = {
 	ENGINE_EP_OFFER,
 };
@@ -68,7 +29,7 @@ static const struct fi_domain_attr domain_offer = {
 
 /* The state of one fi_getinfo. */
 struct query {
-	struct tcp_question q;
+	struct ip_question q;
 	/* Answers are of FI_EP_MSG endpoints; @besides: of whose type the hints say nothing */
 	bool connects, besides;
 };
@@ -77,7 +38,7 @@ struct query {
  * The identity under which MSG endpoints are answered: their protocol is the same under each
  * name that has them. Returns 0, or -FI_ENODATA for the name of a layer over them.
  */
-static int msg_identity(const struct tcp_question *q, struct info_identity *as)
+static int msg_identity(const struct ip_question *q, struct info_identity *as)
 {
 	*as = *info_identity_of(weft_tcp_identities, q->hints);
 	if (as->spellings)
@@ -89,10 +50,10 @@ static int msg_identity(const struct tcp_question *q, struct info_identity *as)
 }
 
 /*
- * Returns true if MSG endpoints meet hints that leave the type open. Without a log line: why RDM
- * endpoints do not is what a program wants to know that gets nothing.
+ * Returns true if MSG endpoints meet hints that leave the type open. Without a log line: a program
+ * that gets nothing wants to know why RDM endpoints do not meet them.
  */
-static bool msg_fits(const struct tcp_question *q, struct fi_info *offer, struct fi_ep_attr *ep,
+static bool msg_fits(const struct ip_question *q, struct fi_info *offer, struct fi_ep_attr *ep,
 		     const struct info_identity *as)
 {
 	ep->protocol = as->protocol;
@@ -109,7 +70,7 @@ struct msg_offer {
 	struct info_identity as;
 };
 
-static int msg_offer_make(const struct tcp_question *q, struct msg_offer *msg,
+static int msg_offer_make(const struct ip_question *q, struct msg_offer *msg,
 			  struct fi_info *offer)
 {
 	msg->tx = engine_tx_offer;
@@ -132,8 +93,8 @@ static int msg_offer_make(const struct tcp_question *q, struct msg_offer *msg,
 }
 
 /* Adds one answer: from @src, an address of @iface, to @dest, which may be NULL. */
-static void answer(struct tcp_question *q, const struct tcp_iface *iface,
-		   union tcp_sockaddr *src, union tcp_sockaddr *dest)
+static void answer(struct ip_question *q, const struct ip_iface *iface, union ip_sockaddr *src,
+		   union ip_sockaddr *dest)
 {
 	const struct query *query = container_of(q, struct query, q);
 	const struct info_identity *as = info_identity_of(weft_tcp_identities, q->hints);
@@ -142,12 +103,12 @@ static void answer(struct tcp_question *q, const struct tcp_iface *iface,
 								    FI_MINOR_VERSION) };
 	char iface_name[IF_NAMESIZE], net[INET6_ADDRSTRLEN + 8];
 	struct fi_info offer = {
-		.caps = ENGINE_CAPS | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.caps = tcp_caps | ENGINE_DOMAIN_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM,
 		.addr_format = src->sa.sa_family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6,
 		.src_addr = src,
-		.src_addrlen = tcp_sockaddr_len(src),
+		.src_addrlen = ip_sockaddr_len(src),
 		.dest_addr = dest,
-		.dest_addrlen = dest ? tcp_sockaddr_len(dest) : 0,
+		.dest_addrlen = dest ? ip_sockaddr_len(dest) : 0,
 		.tx_attr = &engine_tx_offer,
 		.rx_attr = &engine_rx_offer,
 		.ep_attr = &ep_offer,
@@ -159,7 +120,7 @@ static void answer(struct tcp_question *q, const struct tcp_iface *iface,
 	int err = 0;
 
 	memcpy(iface_name, iface->name, sizeof(iface_name));
-	tcp_iface_net(iface, net, sizeof(net));
+	ip_iface_net(iface, net, sizeof(net));
 	domain.name = iface_name;
 	fabric.name = net;
 	if (query->connects) {
@@ -187,7 +148,7 @@ static void answer_besides(struct query *query)
 	if (info_identity_of(weft_tcp_identities, query->q.hints)->spellings)
 		return; /* the name of a layer over them */
 	query->connects = query->besides = true;
-	tcp_question_answer(&query->q);
+	ip_question_answer(&query->q);
 	query->q.err = err;
 }
 
@@ -206,12 +167,12 @@ int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		},
 		.connects = type == FI_EP_MSG,
 	};
-	int err = tcp_question_read(&query.q, node, service, flags);
+	int err = ip_question_read(&query.q, node, service, flags);
 
 	if (err)
 		return err;
-	tcp_question_answer(&query.q);
+	ip_question_answer(&query.q);
 	if (type == FI_EP_UNSPEC)
 		answer_besides(&query);
-	return tcp_question_end(&query.q, info);
+	return ip_question_end(&query.q, info);
 }

@@ -71,14 +71,14 @@ static void every_address_is_offered_and_loopback_last(void **state)
 {
 	struct fi_info *info = ask(NULL, NULL, 0, NULL), *i;
 	bool loopback = false;
-	union tcp_sockaddr src;
+	union ip_sockaddr src;
 
 	for (i = info; i && i->ep_attr->type != FI_EP_MSG; i = i->next) {
-		assert_int_equal(tcp_sockaddr_copy(&src, i->src_addr, i->src_addrlen), 0);
+		assert_int_equal(ip_sockaddr_copy(&src, i->src_addr, i->src_addrlen), 0);
 		assert_int_equal(i->addr_format, src.sa.sa_family == AF_INET ? FI_SOCKADDR_IN
 									     : FI_SOCKADDR_IN6);
-		assert_int_equal(i->src_addrlen, tcp_sockaddr_len(&src));
-		assert_int_equal(tcp_sockaddr_port(&src), 0);
+		assert_int_equal(i->src_addrlen, ip_sockaddr_len(&src));
+		assert_int_equal(ip_sockaddr_port(&src), 0);
 		assert_null(i->dest_addr);
 		assert_int_equal(i->ep_attr->type, FI_EP_RDM);
 		assert_int_equal(i->domain_attr->mr_mode, 0);
@@ -88,8 +88,8 @@ static void every_address_is_offered_and_loopback_last(void **state)
 		/* tcp_fabric() distinguishes the families by this */
 		assert_int_equal(!strchr(i->fabric_attr->name, ':'),
 				 src.sa.sa_family == AF_INET);
-		assert_true(!loopback || tcp_sockaddr_loopback(&src));
-		loopback = tcp_sockaddr_loopback(&src);
+		assert_true(!loopback || ip_sockaddr_loopback(&src));
+		loopback = ip_sockaddr_loopback(&src);
 	}
 	assert_true(loopback);
 	info_free(info);
@@ -145,7 +145,7 @@ static void a_destination_brings_the_source_that_leads_there(void **state)
 static void a_source_is_where_to_listen(void **state)
 {
 	struct fi_info *hints = hints_with(FI_FORMAT_UNSPEC), *info, *i;
-	union tcp_sockaddr src;
+	union ip_sockaddr src;
 	int wildcards = 0, others = 0;
 
 	hints->ep_attr->type = FI_EP_RDM;
@@ -160,10 +160,10 @@ static void a_source_is_where_to_listen(void **state)
 	info = ask(NULL, "7471", FI_SOURCE, hints);
 	info_free(hints);
 	for (i = info; i; i = i->next) {
-		assert_int_equal(tcp_sockaddr_copy(&src, i->src_addr, i->src_addrlen), 0);
-		assert_int_equal(tcp_sockaddr_port(&src), 7471);
-		wildcards += tcp_sockaddr_any(&src);
-		others += !tcp_sockaddr_any(&src);
+		assert_int_equal(ip_sockaddr_copy(&src, i->src_addr, i->src_addrlen), 0);
+		assert_int_equal(ip_sockaddr_port(&src), 7471);
+		wildcards += ip_sockaddr_any(&src);
+		others += !ip_sockaddr_any(&src);
 	}
 	assert_int_equal(in(info->src_addr)->sin_addr.s_addr, htonl(INADDR_ANY));
 	assert_true(wildcards >= 1 && wildcards <= 2 && others >= wildcards);
@@ -366,6 +366,7 @@ static void settings_out_of_bounds_are_left_alone(void **state)
 	assert_int_equal(tcp_settings.dead_ms, 10000);
 	assert_string_equal(tcp_settings.iface, "lo");
 	assert_int_equal(mock_log_cnt, 1);
+	assert_non_null(strstr(mock_log, "FI_TCP_DEAD_MS=7 is not between 1000 and 3600000"));
 
 	tcp_settings = defaults;
 	mock_params[1][0] = "port_high_range";

@@ -5,12 +5,7 @@
  * have the port. Called from the wire's poll and from connect and sendv, on the thread that holds
  * the endpoint's domain.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <netinet/tcp.h>
-#include <sys/epoll.h>
-#include <unistd.h>
-#include "descriptor.h"
+#include "net_socket.h"
 #include "tcp.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
@@ -18,10 +13,13 @@
 #include "tcp_data.h"
 #include "tcp_greet.h"
 #include "tcp_hub.h"
+#include "tcp_idle.h"
 #include "tcp_lane.h"
 #include "tcp_options.h"
 #include "tcp_prove.h"
+#include "tcp_say.h"
 #include "tcp_session.h"
+#include "tcp_shown.h"
 #include "tcp_wire.h"
 
 #define ASK_MAX 8 /* further sockets for an answer that has not come */
@@ -32,46 +30,48 @@ void tcp_data_up(struct tcp_conn *conn)
 	tcp_set_window(conn->data.fd, TCP_DATA_WINDOW);
 }
 
-/* Converts an errno of socket() or connect() to what wire_ops.connect returns. */
+/* Converts the error of a new socket, or of its connect, to what wire_ops.connect returns. */
 static int connect_error(struct tcp_wire *wire, int err)
 {
+	if (tcp_idle_short(err) && tcp_idle_ask(wire->hub, 1))
+		return -FI_EAGAIN;
 	switch (err) {
-	case EMFILE:
-	case ENFILE:
-	case ENOBUFS:
-	case ENOMEM:
-	case EADDRNOTAVAIL: /* no local port is free */
+	case -FI_EMFILE:
+	case -ENFILE:
+	case -FI_ENOBUFS:
+	case -FI_ENOMEM:
+	case -FI_EADDRNOTAVAIL: /* no local port is free */
 		tcp_starved(wire->hub, "connect to a peer", err);
 		return -FI_EAGAIN;
-	case ENETUNREACH:
-	case EAFNOSUPPORT:
-	case EINVAL: /* a link-local address without its scope */
+	case -FI_ENETUNREACH:
+	case -EAFNOSUPPORT:
+	case -FI_EINVAL: /* a link-local address without its scope */
 		return -FI_EHOSTUNREACH;
 	default:
-		return -err;
+		return err;
 	}
 }
 
 /*
  * Binds a lane of an endpoint that dials to the address that the program has named. A port is
- * that of the control lane. Returns 0 or -1 with errno.
+ * that of the control lane. Returns 0 or -FI_E*.
  */
 static int lane_bind(const struct tcp_conn *conn, const struct tcp_lane *lane)
 {
-	union tcp_sockaddr from = tcp_wire_of(conn)->local;
+	union ip_sockaddr from = tcp_wire_of(conn)->local;
 	int one = 1;
 
 	if (!tcp_wire_of(conn)->dials || from.sa.sa_family != conn->remote.sa.sa_family)
 		return 0;
 	if (lane->kind == TCP_LANE_DATA)
-		tcp_sockaddr_set_port(&from, 0);
-	if (tcp_sockaddr_port(&from))
-		setsockopt(lane->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	else if (tcp_sockaddr_any(&from))
+		ip_sockaddr_set_port(&from, 0);
+	if (ip_sockaddr_port(&from))
+		sys_socket_set(lane->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	else if (ip_sockaddr_any(&from))
 		return 0;
 	else /* the kernel chooses the port when it knows the other end: more are free then */
-		setsockopt(lane->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
-	return bind(lane->fd, &from.sa, tcp_sockaddr_len(&from));
+		sys_socket_set(lane->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
+	return sys_socket_bind(lane->fd, &from.sa, ip_sockaddr_len(&from));
 }
 
 int tcp_lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
@@ -79,20 +79,25 @@ int tcp_lane_connect(struct tcp_conn *conn, struct tcp_lane *lane)
 	struct tcp_wire *wire = tcp_wire_of(conn);
 	int err;
 
-	lane->fd = sys_descriptor_keep(socket(conn->remote.sa.sa_family,
-					      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-	if (lane->fd < 0)
-		return connect_error(wire, errno);
-	if (lane_bind(conn, lane)) {
-		err = errno == EADDRNOTAVAIL ? -FI_EADDRNOTAVAIL : connect_error(wire, errno);
+	lane->fd = sys_socket_open(conn->remote.sa.sa_family, SOCK_STREAM);
+	if (lane->fd < 0) {
+		err = lane->fd;
+		lane->fd = -1;
+		return connect_error(wire, err);
+	}
+	sys_socket_private(lane->fd);
+	err = lane_bind(conn, lane);
+	if (err) {
+		err = err == -FI_EADDRNOTAVAIL ? err : connect_error(wire, err);
 		goto err_close;
 	}
+	tcp_idle_made(wire->hub, lane->fd);
 	tcp_set_connecting(lane->fd, &conn->remote);
 	tcp_set_options(lane->fd);
-	tcp_set_timeout(lane->fd, (unsigned int)tcp_settings.dead_ms);
-	if (connect(lane->fd, &conn->remote.sa, tcp_sockaddr_len(&conn->remote)) &&
-	    errno != EINPROGRESS) {
-		err = connect_error(wire, errno);
+	tcp_set_greeting(lane->fd);
+	err = sys_socket_connect(lane->fd, &conn->remote.sa, ip_sockaddr_len(&conn->remote));
+	if (err) {
+		err = connect_error(wire, err);
 		goto err_close;
 	}
 	err = tcp_watch(wire->hub, lane, EPOLLOUT);
@@ -110,13 +115,13 @@ int tcp_connect(struct wire *out, struct engine_peer *peer, const struct weft_ad
 		const struct hello *hello, struct wire_conn **result)
 {
 	struct tcp_wire *wire = tcp_wire_from(out);
-	union tcp_sockaddr remote;
+	union ip_sockaddr remote;
 	struct tcp_conn *conn;
 	int err;
 
 	if (wire->hub->forked)
 		return -FI_EOPBADSTATE;
-	if (!tcp_sockaddr_set(&remote, addr) || !addr->port)
+	if (!ip_sockaddr_set(&remote, addr) || !addr->port)
 		return -FI_EHOSTUNREACH;
 	conn = tcp_conn_create(wire);
 	if (!conn)
@@ -145,19 +150,20 @@ void tcp_data_open(struct tcp_conn *conn)
 
 	if (conn->dead || conn->ending || conn->data.state != TCP_LANE_NONE)
 		return;
+	tcp_idle_wake(conn);
 	if (!conn->ours) {
-		if (!conn->lane_asked)
-			conn->lane_asked = tcp_control_own(conn, TCP_OP_LANE, 0, 0);
-		tcp_conn_dirty(conn);
-		err = conn->lane_asked ? 0 : -FI_EAGAIN;
-	} else {
-		if (!conn->bulk)
-			conn->bulk = calloc(1, sizeof(*conn->bulk));
-		err = conn->bulk ? tcp_session_dial(conn, &conn->data) : -FI_EAGAIN;
+		if (conn->want != TCP_WANT_ASKED)
+			tcp_session_ask(conn);
+		return;
 	}
+	if (!conn->bulk)
+		conn->bulk = calloc(1, sizeof(*conn->bulk));
+	err = conn->bulk ? tcp_session_dial(conn, &conn->data) : -FI_EAGAIN;
 	if (err == -FI_EAGAIN) {
-		conn->open_due = true;
+		conn->want = TCP_WANT_DUE;
 		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
+	} else if (err && conn->control.state == TCP_LANE_UP) {
+		tcp_lane_vain(conn, &conn->data, err);
 	} else if (err) {
 		tcp_conn_fail(conn, err);
 	}
@@ -165,15 +171,15 @@ void tcp_data_open(struct tcp_conn *conn)
 
 void tcp_log_foreign(struct tcp_hub *hub, const char *what, int fd)
 {
-	union tcp_sockaddr peer = { 0 };
+	union ip_sockaddr peer = { 0 };
 	socklen_t len = sizeof(peer);
 	char name[80];
 
 	if (hub->foreign_logged)
 		return;
 	hub->foreign_logged = true;
-	getpeername(fd, &peer.sa, &len);
-	tcp_sockaddr_str(&peer, name, sizeof(name));
+	sys_socket_peer(fd, &peer.sa, &len);
+	ip_sockaddr_str(&peer, name, sizeof(name));
 	FI_WARN(&tcp_provider, FI_LOG_EP_CTRL,
 		"%s %s speaks another protocol or version: install the same Weft there\n", what,
 		name);
@@ -198,25 +204,19 @@ static int say_first(struct tcp_conn *conn, struct tcp_lane *lane)
 {
 	struct tcp_hub *hub = tcp_wire_of(conn)->hub;
 	struct tcp_preamble preamble;
-	socklen_t len = sizeof(int);
-	int err = 0;
-	ssize_t n;
+	int err = sys_socket_error(lane->fd);
 
-	if (getsockopt(lane->fd, SOL_SOCKET, SO_ERROR, &err, &len))
-		err = errno;
 	if (err)
-		return -err;
+		return err;
 	tcp_set_connected(lane->fd);
 	lane->state = TCP_LANE_GREETING;
-	if (hub->secret) {
-		err = tcp_prove_begin(hub, lane);
-		return err ? err : tcp_watch(hub, lane, EPOLLIN);
-	}
+	err = tcp_watch(hub, lane, EPOLLIN);
+	if (err)
+		return err;
+	if (hub->secret)
+		return tcp_prove_begin(hub, lane);
 	preamble = preamble_of(conn, lane);
-	n = tcp_lane_send(lane, &preamble, sizeof(preamble), 0);
-	if (n != sizeof(preamble)) /* an empty send buffer has room for a preamble */
-		return n < 0 ? -errno : -FI_EIO;
-	return tcp_watch(hub, lane, EPOLLIN);
+	return tcp_say(hub, lane, &preamble, sizeof(preamble));
 }
 
 int tcp_greet_fill(struct tcp_lane *lane, void *room, size_t room_len, uint32_t *len)
@@ -228,7 +228,7 @@ int tcp_greet_fill(struct tcp_lane *lane, void *room, size_t room_len, uint32_t 
 	n = tcp_lane_recv(lane, (char *)room + *len, room_len - *len);
 
 	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		return tcp_none_yet(n) ? 0 : (int)n;
 	if (!n)
 		return -FI_ECONNRESET;
 	*len += (uint32_t)n;
@@ -261,15 +261,16 @@ int tcp_answer_error(const struct tcp_answer *answer)
 static int control_fill(struct tcp_conn *conn)
 {
 	struct tcp_hub *hub = tcp_wire_of(conn)->hub;
-	int ret = tcp_greet_fill(&conn->control, conn->part, sizeof(struct tcp_answer),
-				 &conn->part_len);
+	struct tcp_stream *stream = &conn->session.control;
+	int ret = tcp_greet_fill(&conn->control, &stream->answer, sizeof(stream->answer),
+				 &stream->answer_len);
 	struct tcp_answer answer = { .magic = 0 };
 
-	memcpy(&answer, conn->part, conn->part_len);
-	if (!hub->secret && conn->part_len >= offsetof(struct tcp_answer, received) &&
+	memcpy(&answer, &stream->answer, stream->answer_len);
+	if (!hub->secret && stream->answer_len >= offsetof(struct tcp_answer, received) &&
 	    tcp_prove_stranger(hub, &conn->control, &answer, &conn->remote))
 		return -FI_EKEYREJECTED;
-	if (ret < 0 && conn->part_len >= offsetof(struct tcp_answer, received) &&
+	if (ret < 0 && stream->answer_len >= offsetof(struct tcp_answer, received) &&
 	    tcp_answer_error(&answer) == -FI_ENOPROTOOPT)
 		return -FI_ENOPROTOOPT;
 	return ret;
@@ -291,17 +292,15 @@ static void control_refused(struct tcp_conn *conn, int err, const struct hello_d
  */
 static void data_target(struct tcp_conn *conn, const struct weft_addr *addr)
 {
-	tcp_sockaddr_set_port(&conn->remote, addr->port);
+	ip_sockaddr_set_port(&conn->remote, addr->port);
 	memcpy(conn->to, addr->nonce, sizeof(conn->to));
 }
 
 static int control_answered(struct tcp_conn *conn)
 {
-	struct tcp_answer answer;
-	int err;
+	const struct tcp_answer answer = conn->session.control.answer;
+	int err = tcp_answer_error(&answer);
 
-	memcpy(&answer, conn->part, sizeof(answer));
-	err = tcp_answer_error(&answer);
 	if (err && answer_known(&answer) && !hello_data_check(&answer.hello.data)) {
 		control_refused(conn, err, &answer.hello.data);
 		return 0;
@@ -314,13 +313,10 @@ static int control_answered(struct tcp_conn *conn)
 		return err;
 	if (answer.hello.kind == HELLO_MSG)
 		data_target(conn, &answer.hello.addr);
-	tcp_set_timeout(conn->control.fd, 0);
-	conn->part_len = 0;
+	tcp_set_greeted(conn->control.fd);
 	tcp_session_begin(conn, &answer.hello);
 	conn->peer_epoch = answer.hello.epoch;
-	conn->control.state = TCP_LANE_UP;
-	conn->conn.up = true;
-	engine_conn_up(&conn->conn, &answer.hello);
+	tcp_conn_up(conn, &answer.hello);
 	return 0;
 }
 
@@ -332,8 +328,7 @@ static int request_event(struct tcp_conn *conn)
 {
 	char byte;
 
-	if (recv(conn->control.fd, &byte, 1, MSG_PEEK) < 0 &&
-	    (errno == EAGAIN || errno == EINTR))
+	if (tcp_none_yet(sys_socket_recv(conn->control.fd, &byte, 1, MSG_PEEK)))
 		return 0;
 	tcp_lane_close(tcp_wire_of(conn)->hub, &conn->control);
 	return 1;
@@ -354,19 +349,22 @@ static bool ask_again(struct tcp_conn *conn, int err)
 	    tcp_session_silence(err))
 		return false;
 	tcp_lane_close(tcp_wire_of(conn)->hub, &conn->control);
-	conn->part_len = 0;
+	stream->answer_len = 0;
 	stream->turn++;
 	return !tcp_lane_connect(conn, &conn->control);
 }
 
-int tcp_greet_answer(struct tcp_conn *conn, struct tcp_lane *lane)
+/* As tcp_greet_answer() */
+static int answer_read(struct tcp_conn *conn, struct tcp_lane *lane)
 {
 	struct tcp_stream *stream = tcp_session_stream(conn, lane);
 	struct tcp_hub *hub = tcp_wire_of(conn)->hub;
 	struct tcp_preamble preamble;
-	struct tcp_answer answer;
 	int ret, err;
 
+	ret = tcp_say_rest(hub, lane);
+	if (ret <= 0)
+		return ret;
 	if (lane->proof) {
 		preamble = preamble_of(conn, lane);
 		ret = tcp_prove_connecting(hub, lane, &preamble);
@@ -380,9 +378,16 @@ int tcp_greet_answer(struct tcp_conn *conn, struct tcp_lane *lane)
 		ret = control_fill(conn);
 	if (ret <= 0 || !lane->proof)
 		return ret;
-	memcpy(&answer, conn->conn.up ? (void *)&stream->answer : conn->part, sizeof(answer));
-	err = tcp_prove_answered(hub, lane, &answer);
+	err = tcp_prove_answered(hub, lane, &stream->answer);
 	return err ? err : 1;
+}
+
+int tcp_greet_answer(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	int ret = answer_read(conn, lane);
+
+	tcp_shown_failed(tcp_wire_of(conn)->hub, lane, ret);
+	return ret;
 }
 
 int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
@@ -393,7 +398,7 @@ int tcp_greet_event(struct tcp_conn *conn, struct tcp_lane *lane)
 		err = say_first(conn, lane);
 		if (err && !tcp_session_failed(conn, lane, err) &&
 		    !(conn->session.control.turn && ask_again(conn, err)))
-			tcp_conn_down(conn, err);
+			tcp_lane_vain(conn, lane, err);
 		return 0;
 	}
 	if (lane->state == TCP_LANE_REQUESTED)

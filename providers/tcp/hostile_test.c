@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -442,6 +443,42 @@ static void silent_strangers_are_bounded(void **state)
 	side_close(b);
 }
 
+/* Few strangers may be all that there are descriptors for. */
+static void silent_strangers_give_their_descriptors(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct tcp_wire *wire = tcp_wire_from(b->wire);
+	struct rlimit before, full;
+	struct tcp_guest *guest;
+	struct wire_conn *conn;
+	int strangers[3], fds[128];
+
+	for (size_t i = 0; i < 3; i++) {
+		strangers[i] = raw_connect(b);
+		DRIVE(b, NULL, wire->port->guest_cnt == i + 1);
+	}
+	conn = side_connect(a, b);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (size_t i = 0; i < 128; i++)
+		fds[i] = dup(strangers[0]);
+	full = before;
+	full.rlim_cur = (rlim_t)fds[127] + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &full), 0);
+	/* as if much time had passed */
+	list_for_each_entry(guest, &wire->port->guests, link)
+		guest->since_ns -= 20000000000u;
+	DRIVE(a, b, conn->up);
+	/* One for each of the peer's sockets that was accepted meanwhile */
+	assert_true(wire->port->guest_cnt < 3);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	for (size_t i = 0; i < 128; i++)
+		close(fds[i]);
+	for (size_t i = 0; i < 3; i++)
+		close(strangers[i]);
+	side_close(a);
+	side_close(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -455,6 +492,7 @@ int main(void)
 		cmocka_unit_test(answers_that_are_wrong_end_connecting),
 		cmocka_unit_test(noise_does_no_harm),
 		cmocka_unit_test(silent_strangers_are_bounded),
+		cmocka_unit_test(silent_strangers_give_their_descriptors),
 	};
 
 	rnd_begin();

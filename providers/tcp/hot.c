@@ -2,13 +2,13 @@
 /*
  * Where one peer answers the other, most polls find something at the same socket. So the control lane that
  * packets were last read from is read at once: a system call less for each message than asking epoll first.
- * After HITS_MIN such reads epoll does not watch the lane any more, which the kernel would otherwise do work
- * for with each segment that arrives, on the sender's core if that is on the same host.
+ * After HITS_MIN such reads epoll does not watch the lane any more. A lane that is watched costs the kernel
+ * work with each segment that arrives, on the sender's core if that is on the same host.
  *
  * Other sockets are looked at in every ASK_POLLS-th poll. A wire whose packets come from several conns in
  * turns, or on data lanes, has no hot conn. Called from poll and before a thread sleeps.
  */
-#include <sys/epoll.h>
+#include "net_socket.h"
 #include "tcp_control.h"
 #include "tcp_hot.h"
 #include "tcp_hub.h"

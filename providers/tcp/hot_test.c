@@ -8,6 +8,9 @@
 #include "mock_engine.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
+#include "tcp_control.h"
+#include "tcp_data.h"
+#include "tcp_hub.h"
 
 #define TALK_CNT  200
 #define TALK_MAX  100000
@@ -73,6 +76,36 @@ static void a_conversation_goes_on_without_epoll(void **state)
 		side_poll(a);
 	assert_int_equal(watched(ab), EPOLLIN);
 	talk_alone(a, b, ab, ba);
+	side_close(a);
+	side_close(b);
+}
+
+/* The kernel has no memory to watch a lane, once; the hub's descriptor is to blame here. */
+static void a_lane_that_can_not_be_watched_is_served_later(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct tcp_hub *hub = tcp_wire_from(a->wire)->hub;
+	static uint8_t bytes[TCP_CARRY_MAX + 1];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct wire_conn *ab, *ba;
+	int epoll_fd = hub->epoll_fd, cnt;
+	struct tcp_conn *conn;
+
+	pair_up_data(a, b, &ab, &ba, &iov);
+	conn = tcp_conn_from(ab);
+	DRIVE(a, b, conn->data.events == EPOLLIN);
+	talk_alone(a, b, ab, ba);
+	cnt = b->got_cnt;
+	assert_true(publish(ab, (uint32_t)cnt, 8, true));
+	tcp_watch(hub, &conn->data, 0);
+	hub->epoll_fd = -1;
+	tcp_control_full(conn);
+	tcp_data_watch(conn);
+	hub->epoll_fd = epoll_fd;
+	assert_int_equal(conn->control.events, 0);
+	assert_int_equal(conn->data.events, 0);
+	DRIVE(a, b, b->got_cnt == cnt + 1 && conn->data.events == EPOLLIN);
+	assert_false(conn->control.want_out);
 	side_close(a);
 	side_close(b);
 }
@@ -181,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_conversation_goes_on_without_epoll),
+		cmocka_unit_test(a_lane_that_can_not_be_watched_is_served_later),
 		cmocka_unit_test(before_one_sleeps_all_is_watched),
 		cmocka_unit_test(who_does_not_spin_is_watched),
 		cmocka_unit_test(others_are_heard_beside_a_hot_conn),

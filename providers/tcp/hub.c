@@ -8,10 +8,8 @@
  * in its own poll, so that the engine is called for no endpoint but the one that it polls. All of
  * it runs on the thread that holds the domain; the list of hubs has a lock.
  */
-#include <errno.h>
-#include <sys/epoll.h>
-#include <unistd.h>
-#include "descriptor.h"
+#include "net_socket.h"
+#include "shown.h"
 #include "tcp.h"
 #include "tcp_bell.h"
 #include "tcp_greet.h"
@@ -19,38 +17,41 @@
 #include "tcp_lane.h"
 #include "tcp_options.h"
 #include "tcp_prove.h"
+#include "tcp_say.h"
 #include "tcp_secret.h"
+#include "tcp_shown.h"
 #include "tcp_wire.h"
 
 #define EVENT_MAX 64	/* events of one epoll_wait() */
 #define LOOK_NS	  5000u /* time within which another wire's look at epoll counts for this one */
 
-/* All hubs of the process. Rank 3; no function is called while it is held. */
-static struct platform_lock hubs_lock = { PTHREAD_MUTEX_INITIALIZER };
 static struct list hubs = { &hubs, &hubs };
 
 static void fork_prepare(void)
 {
-	platform_lock(&hubs_lock);
+	platform_lock(&tcp_hubs_lock);
 }
 
 static void fork_parent(void)
 {
-	platform_unlock(&hubs_lock);
+	platform_unlock(&tcp_hubs_lock);
 }
 
 /*
- * The child of a fork has the parent's sockets and its epoll descriptor: bytes that it read or
- * wrote, or a socket that it removed from epoll, would be the parent's. It may only close its
- * descriptors.
+ * The child of a fork has the parent's epoll descriptor: a socket that it removed from that would be
+ * the parent's. It may only close its descriptors. The parent's sockets it gives up at once: peers would
+ * not hear of the parent's end before the child's, and its port would stay taken.
  */
 static void fork_child(void)
 {
 	struct tcp_hub *hub;
 
-	list_for_each_entry(hub, &hubs, all)
+	list_for_each_entry(hub, &hubs, all) {
+		if (!hub->forked)
+			sys_sockets_leave(hub->epoll_fd);
 		hub->forked = true;
-	platform_unlock(&hubs_lock);
+	}
+	platform_unlock(&tcp_hubs_lock);
 }
 
 static struct platform_fork fork_watcher = {
@@ -62,8 +63,9 @@ static struct platform_fork fork_watcher = {
 static void hub_free(struct tcp_hub *hub)
 {
 	if (hub->epoll_fd >= 0)
-		close(hub->epoll_fd);
+		sys_events_close(hub->epoll_fd);
 	tcp_secret_free(hub->secret);
+	tcp_shown_end(hub);
 	free(hub->in);
 	free(hub);
 }
@@ -81,13 +83,14 @@ static struct tcp_hub *hub_create(const void *domain, int *err, char *why, size_
 	list_init(&hub->wires);
 	list_init(&hub->ports);
 	list_init(&hub->dead_guests);
+	list_init(&hub->used);
 	*err = tcp_secret_create(&hub->secret, why, why_len);
 	if (*err)
 		goto err_free;
-	hub->epoll_fd = sys_descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
+	hub->epoll_fd = sys_events_open();
 	if (hub->epoll_fd < 0) {
-		*err = -errno;
-		snprintf(why, why_len, "can't create an epoll descriptor: %s", strerror(errno));
+		*err = hub->epoll_fd;
+		snprintf(why, why_len, "can't create an epoll descriptor: %s", strerror(-*err));
 		goto err_free;
 	}
 	*err = -FI_ENOMEM;
@@ -97,9 +100,10 @@ static struct tcp_hub *hub_create(const void *domain, int *err, char *why, size_
 	/* Most reads end within these pages: the first read would fault on each of them. */
 	memset(hub->in, 0, TCP_IN_HEAD + TCP_IN_FIRST);
 	platform_fork_watch(&fork_watcher);
-	platform_lock(&hubs_lock);
+	mem_shown_start();
+	platform_lock(&tcp_hubs_lock);
 	list_add_tail(&hubs, &hub->all);
-	platform_unlock(&hubs_lock);
+	platform_unlock(&tcp_hubs_lock);
 	return hub;
 
 err_free:
@@ -115,12 +119,12 @@ static struct tcp_hub *hub_find(const void *domain)
 
 	if (!domain)
 		return NULL;
-	platform_lock(&hubs_lock);
+	platform_lock(&tcp_hubs_lock);
 	list_for_each_entry(hub, &hubs, all) {
 		if (hub->domain == domain && !hub->forked)
 			found = hub;
 	}
-	platform_unlock(&hubs_lock);
+	platform_unlock(&tcp_hubs_lock);
 	return found;
 }
 
@@ -144,13 +148,14 @@ void tcp_hub_leave(struct tcp_wire *wire)
 
 	if (!hub)
 		return;
+	sys_events_disarm(hub->epoll_fd, &wire->wire);
 	list_remove(&wire->link);
 	wire->hub = NULL;
 	if (!list_empty(&hub->wires))
 		return;
-	platform_lock(&hubs_lock);
+	platform_lock(&tcp_hubs_lock);
 	list_remove(&hub->all);
-	platform_unlock(&hubs_lock);
+	platform_unlock(&tcp_hubs_lock);
 	hub_free(hub);
 }
 
@@ -159,15 +164,15 @@ void tcp_hub_leave(struct tcp_wire *wire)
 int tcp_watch(struct tcp_hub *hub, struct tcp_lane *lane, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = lane };
-	int op;
+	int op, err;
 
 	if (events == lane->events || hub->forked)
 		return 0;
 	op = !events ? EPOLL_CTL_DEL : lane->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-	if (epoll_ctl(hub->epoll_fd, op, lane->fd, &event))
-		return -errno;
-	lane->events = events;
-	return 0;
+	err = sys_events_hold(hub->epoll_fd, op, lane->fd, &event);
+	if (!err)
+		lane->events = events;
+	return err;
 }
 
 void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane *to)
@@ -178,11 +183,13 @@ void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane 
 	to->events = from->events;
 	to->proof = from->proof;
 	to->secure = from->secure;
+	to->unsaid = from->unsaid;
 	from->proof = NULL;
 	from->secure = NULL;
+	from->unsaid = NULL;
 	from->fd = -1;
 	from->events = 0;
-	epoll_ctl(hub->epoll_fd, EPOLL_CTL_MOD, to->fd, &event);
+	sys_events_hold(hub->epoll_fd, EPOLL_CTL_MOD, to->fd, &event);
 }
 
 /* A descriptor is free: listeners that rest for lack of one are watched again. */
@@ -206,7 +213,7 @@ void tcp_lane_reset(struct tcp_lane *lane)
 
 	/* connect(2): the association is dissolved, also where a child of fork() has the socket */
 	if (lane->fd >= 0)
-		(void)connect(lane->fd, &none, sizeof(none));
+		sys_socket_connect(lane->fd, &none, sizeof(none));
 }
 
 void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)
@@ -215,12 +222,13 @@ void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)
 		return;
 	tcp_prove_end(lane);
 	tcp_lane_insecure(lane);
+	tcp_say_forget(lane);
 	/*
 	 * Removed explicitly: a child of fork() may keep the socket open, and epoll with it this
 	 * pointer.
 	 */
 	tcp_watch(hub, lane, 0);
-	close(lane->fd);
+	sys_socket_close(lane->fd);
 	lane->fd = -1;
 	lane->state = TCP_LANE_NONE;
 	lane->events = 0;
@@ -232,49 +240,57 @@ void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane)
 
 void tcp_starved(struct tcp_hub *hub, const char *what, int err)
 {
+	const char *remedy = err == -FI_EMFILE
+				     ? " (two descriptors are needed for each: raise 'ulimit -n')"
+				     : "";
+
 	if (hub->shortage_logged)
 		return;
 	hub->shortage_logged = true;
 	FI_WARN(&tcp_provider, FI_LOG_EP_CTRL,
-		"can't %s: %s; peers wait until descriptors are free (two are needed for each: raise "
-		"'ulimit -n')\n",
-		what, strerror(err));
+		"can't %s: %s, and no connection is idle; peers wait until that has passed%s\n",
+		what, strerror(-err), remedy);
 }
 
 /* ---- ports ---- */
 
-static int listen_at(struct tcp_hub *hub, struct tcp_lane *lane, const union tcp_sockaddr *at)
+static int listen_at(struct tcp_hub *hub, struct tcp_lane *lane, const union ip_sockaddr *at)
 {
 	int one = 1, err;
 
-	lane->fd = sys_descriptor_keep(
-		socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-	if (lane->fd < 0) /* a process that may not use sockets can have other wires */
-		return errno == EACCES ? -FI_EPERM : -errno;
+	lane->fd = sys_socket_open(at->sa.sa_family, SOCK_STREAM);
+	if (lane->fd < 0) {
+		err = lane->fd;
+		lane->fd = -1;
+		/* A process that may not use sockets can have other wires. */
+		return err == -FI_EACCES ? -FI_EPERM : err;
+	}
+	sys_socket_private(lane->fd);
 	tcp_set_listening(hub, lane->fd);
 	/* The port that was asked for may have connections of a process that has ended. */
-	if (tcp_sockaddr_port(at))
-		setsockopt(lane->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (ip_sockaddr_port(at))
+		sys_socket_set(lane->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (at->sa.sa_family == AF_INET6)
-		setsockopt(lane->fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (!bind(lane->fd, &at->sa, tcp_sockaddr_len(at)) && !listen(lane->fd, SOMAXCONN))
+		sys_socket_set(lane->fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	err = sys_socket_bind(lane->fd, &at->sa, ip_sockaddr_len(at));
+	err = err ? err : sys_socket_listen(lane->fd);
+	if (!err)
 		return 0;
-	err = -errno;
-	close(lane->fd);
+	sys_socket_close(lane->fd);
 	lane->fd = -1;
 	return err;
 }
 
 /* Listens at the port of @at, or at one of the configured range, or where the kernel chooses. */
-static int listen_in_range(struct tcp_hub *hub, struct tcp_lane *lane, union tcp_sockaddr *at)
+static int listen_in_range(struct tcp_hub *hub, struct tcp_lane *lane, union ip_sockaddr *at)
 {
 	int port, err = -FI_EADDRINUSE;
 
-	if (tcp_sockaddr_port(at) || !tcp_settings.port_low)
+	if (ip_sockaddr_port(at) || !tcp_settings.port_low)
 		return listen_at(hub, lane, at);
 	for (port = tcp_settings.port_low;
 	     port <= tcp_settings.port_high && err == -FI_EADDRINUSE; port++) {
-		tcp_sockaddr_set_port(at, (uint16_t)port);
+		ip_sockaddr_set_port(at, (uint16_t)port);
 		err = listen_at(hub, lane, at);
 	}
 	return err;
@@ -295,20 +311,20 @@ static void port_free(struct tcp_port *port)
 /* Opens the listener, watches it, and reads its number. Returns 0 or -FI_E* */
 static int port_open(struct tcp_port *port)
 {
-	union tcp_sockaddr at = port->requested, bound;
+	union ip_sockaddr at = port->requested, bound;
 	socklen_t len = sizeof(bound);
 	int err = listen_in_range(port->hub, &port->listener, &at);
 
 	if (err)
 		return err;
-	if (getsockname(port->listener.fd, &bound.sa, &len))
-		return -errno;
-	port->number = tcp_sockaddr_port(&bound);
+	err = sys_socket_own(port->listener.fd, &bound.sa, &len);
+	if (err)
+		return err;
+	port->number = ip_sockaddr_port(&bound);
 	return tcp_watch(port->hub, &port->listener, EPOLLIN);
 }
 
-static struct tcp_port *port_create(struct tcp_hub *hub, const union tcp_sockaddr *wish,
-				    int *err)
+static struct tcp_port *port_create(struct tcp_hub *hub, const union ip_sockaddr *wish, int *err)
 {
 	struct tcp_port *port = calloc(1, sizeof(*port));
 
@@ -329,20 +345,20 @@ static struct tcp_port *port_create(struct tcp_hub *hub, const union tcp_sockadd
 	return NULL;
 }
 
-static struct tcp_port *port_find(struct tcp_hub *hub, const union tcp_sockaddr *wish)
+static struct tcp_port *port_find(struct tcp_hub *hub, const union ip_sockaddr *wish)
 {
 	struct tcp_port *port;
 
 	list_for_each_entry(port, &hub->ports, link) {
-		if (port->shared && tcp_sockaddr_same_ip(&port->requested, wish))
+		if (port->shared && ip_sockaddr_same_ip(&port->requested, wish))
 			return port;
 	}
 	return NULL;
 }
 
-int tcp_port_join(struct tcp_wire *wire, const union tcp_sockaddr *wish, bool share)
+int tcp_port_join(struct tcp_wire *wire, const union ip_sockaddr *wish, bool share)
 {
-	bool shared = share && !tcp_sockaddr_port(wish);
+	bool shared = share && !ip_sockaddr_port(wish);
 	struct tcp_port *port = shared ? port_find(wire->hub, wish) : NULL;
 	int err = 0;
 
@@ -412,9 +428,12 @@ void tcp_hub_rearm(struct tcp_hub *hub)
 	list_for_each_entry(port, &hub->ports, link) {
 		if (!port->rearm_ns || now < port->rearm_ns)
 			continue;
+		if (tcp_watch(hub, &port->listener, EPOLLIN)) {
+			port->rearm_ns = now + TCP_RETRY_NS;
+			continue;
+		}
 		port->rearm_ns = 0;
 		hub->paused_cnt--;
-		tcp_watch(hub, &port->listener, EPOLLIN);
 	}
 }
 
@@ -471,7 +490,7 @@ void tcp_hub_look(struct tcp_wire *wire)
 	wire->seen = ++hub->wait_cnt;
 	if (hub->wires.next->next != &hub->wires)
 		hub->look_ns = platform_now_ns();
-	cnt = epoll_wait(hub->epoll_fd, events, EVENT_MAX, 0);
+	cnt = sys_events_take(hub->epoll_fd, events, EVENT_MAX);
 	hub->more_events = cnt == EVENT_MAX;
 	for (i = 0; i < cnt; i++)
 		lane_event(events[i].data.ptr, events[i].events);

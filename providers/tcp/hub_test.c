@@ -3,7 +3,6 @@
  * What the TCP wires of a domain share: descriptors, a port, and the connections to it; over
  * loopback.
  */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,26 +10,18 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "iface.h"
+#include "mock_core.h"
+#include "mock_descriptors.h"
 #include "mock_engine.h"
+#include "raw_peer.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_greet.h"
+#include "tcp_hub.h"
 
 #define SIDES 20
 
 static const char domain; /* its address names one */
-
-static int fd_cnt(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int cnt = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		cnt++;
-	closedir(dir);
-	return cnt;
-}
 
 static void open_sides(struct side *sides[SIDES])
 {
@@ -48,10 +39,10 @@ static void close_sides(struct side *sides[SIDES])
 static void sides_of_a_domain_take_two_descriptors(void **state)
 {
 	struct side *sides[SIDES], *alone;
-	int before = fd_cnt();
+	int before = mock_descriptors();
 
 	open_sides(sides);
-	assert_int_equal(fd_cnt(), before + 2);
+	assert_int_equal(mock_descriptors(), before + 2);
 	for (int i = 0; i < SIDES; i++) {
 		assert_true(addr_valid(&sides[i]->addr));
 		assert_int_equal(sides[i]->addr.port, sides[0]->addr.port);
@@ -62,25 +53,25 @@ static void sides_of_a_domain_take_two_descriptors(void **state)
 	alone = side_open(NULL);
 	assert_int_not_equal(alone->addr.port, sides[0]->addr.port);
 	assert_int_equal(alone->addr.flags, 0);
-	assert_int_equal(fd_cnt(), before + 4);
+	assert_int_equal(mock_descriptors(), before + 4);
 	side_close(alone);
 	close_sides(sides);
-	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(mock_descriptors(), before);
 }
 
 static void a_port_that_is_asked_for_is_not_shared(void **state)
 {
-	struct side *a = side_open(NULL), *b, *c;
-	struct weft_addr at = a->addr;
+	struct weft_addr at = { .version = ADDR_VERSION };
+	int port = raw_reserve(&at);
+	struct side *b = side_open_in(&at, &domain), *c;
 
-	side_close(a);
-	b = side_open_in(&at, &domain);
 	c = side_open_in(NULL, &domain);
 	assert_int_equal(b->addr.port, at.port);
 	assert_int_equal(b->addr.flags | c->addr.flags, 0);
 	assert_int_not_equal(c->addr.port, at.port);
 	side_close(b);
 	side_close(c);
+	close(port);
 }
 
 /* From outside of the domain and from within, both lanes. */
@@ -264,9 +255,9 @@ static void a_child_of_fork_shares_nothing_with_its_parent(void **state)
 }
 
 /* Where the listener of a side is bound. */
-static union tcp_sockaddr bound(const struct side *side)
+static union ip_sockaddr bound(const struct side *side)
 {
-	union tcp_sockaddr at = { 0 };
+	union ip_sockaddr at = { 0 };
 	socklen_t len = sizeof(at);
 	int fd = tcp_wire_from(side->wire)->port->listener.fd;
 
@@ -293,7 +284,7 @@ static void listeners_are_bound_to_their_address_alone(void **state)
 		{ .family = ADDR_FAMILY_INET6, .ip = { [15] = 1 } },
 	};
 	const int families = has_inet6() ? 2 : 1;
-	union tcp_sockaddr at, want;
+	union ip_sockaddr at, want;
 	struct side *side;
 
 	tcp_settings.port_low = 23000;
@@ -302,11 +293,11 @@ static void listeners_are_bound_to_their_address_alone(void **state)
 		for (int shared = 0; shared < 2; shared++) {
 			side = side_open_in(&loop[i], shared ? &domain : NULL);
 			at = bound(side);
-			tcp_sockaddr_set(&want, &loop[i]);
-			assert_true(tcp_sockaddr_same_ip(&at, &want));
-			assert_false(tcp_sockaddr_any(&at));
-			assert_in_range(tcp_sockaddr_port(&at), 23000, 23999);
-			assert_int_equal(side->addr.port, tcp_sockaddr_port(&at));
+			ip_sockaddr_set(&want, &loop[i]);
+			assert_true(ip_sockaddr_same_ip(&at, &want));
+			assert_false(ip_sockaddr_any(&at));
+			assert_in_range(ip_sockaddr_port(&at), 23000, 23999);
+			assert_int_equal(side->addr.port, ip_sockaddr_port(&at));
 			side_close(side);
 		}
 	}
@@ -318,26 +309,63 @@ static void listeners_without_an_address_have_that_of_an_interface(void **state)
 {
 	static const char *const names[] = { NULL, "lo" };
 	struct wire_attr attr = { .tx_size = 64 };
-	union tcp_sockaddr want, at;
+	union ip_sockaddr want, at;
 	struct side side = { .wire = NULL };
 	char why[128];
 
 	for (int i = 0; i < 2; i++) {
-		const struct tcp_iface_setting setting = { TCP_IFACE_VARIABLE, names[i] };
+		const struct ip_iface_setting setting = { TCP_IFACE_VARIABLE, names[i] };
 
 		tcp_settings.iface = names[i];
-		assert_int_equal(
-			tcp_iface_default(&setting, AF_UNSPEC, &want, why, sizeof(why)), 0);
+		assert_int_equal(ip_iface_default(&setting, AF_UNSPEC, &want, why, sizeof(why)),
+				 0);
 		assert_int_equal(tcp_open((struct engine_ep *)&side, &attr, &side.addr,
 					  &side.wire, why, sizeof(why)),
 				 0);
 		at = bound(&side);
-		assert_true(tcp_sockaddr_same_ip(&at, &want));
-		assert_false(tcp_sockaddr_any(&at));
-		assert_int_equal(tcp_sockaddr_loopback(&at), i || tcp_sockaddr_loopback(&want));
+		assert_true(ip_sockaddr_same_ip(&at, &want));
+		assert_false(ip_sockaddr_any(&at));
+		assert_int_equal(ip_sockaddr_loopback(&at), i || ip_sockaddr_loopback(&want));
 		tcp_close(side.wire);
 		tcp_settings.iface = NULL;
 	}
+}
+
+/* The kernel has no memory, or no room, to watch another socket: epoll_ctl(2). */
+static void a_listener_that_can_not_be_watched_rests_on(void **state)
+{
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct tcp_hub *hub = tcp_wire_from(b->wire)->hub;
+	struct tcp_port *port = tcp_wire_from(b->wire)->port;
+	int epoll_fd = hub->epoll_fd;
+	struct wire_conn *conn;
+
+	tcp_port_rest(port, 0);
+	port->rearm_ns = 1; /* it is over */
+	hub->epoll_fd = -1;
+	tcp_hub_rearm(hub);
+	hub->epoll_fd = epoll_fd;
+	assert_int_equal(hub->paused_cnt, 1);
+	assert_true(tcp_hub_due(hub) != UINT64_MAX);
+	conn = side_connect(a, b);
+	DRIVE(a, b, conn->up && b->conn_cnt);
+	assert_int_equal(hub->paused_cnt, 0);
+	side_close(a);
+	side_close(b);
+}
+
+static void a_lack_is_logged_with_its_own_remedy(void **state)
+{
+	struct tcp_hub hub = { .shortage_logged = false };
+
+	tcp_starved(&hub, "connect to a peer", -EADDRNOTAVAIL);
+	assert_non_null(strstr(mock_log, strerror(EADDRNOTAVAIL)));
+	assert_null(strstr(mock_log, "descriptors"));
+	tcp_starved(&hub, "connect to a peer", -EMFILE); /* once */
+	assert_null(strstr(mock_log, strerror(EMFILE)));
+	hub.shortage_logged = false;
+	tcp_starved(&hub, "connect to a peer", -EMFILE);
+	assert_non_null(strstr(mock_log, "ulimit -n"));
 }
 
 int main(void)
@@ -351,6 +379,8 @@ int main(void)
 		cmocka_unit_test(a_crowd_is_served_whole),
 		cmocka_unit_test(listeners_are_bound_to_their_address_alone),
 		cmocka_unit_test(listeners_without_an_address_have_that_of_an_interface),
+		cmocka_unit_test(a_listener_that_can_not_be_watched_rests_on),
+		cmocka_unit_test(a_lack_is_logged_with_its_own_remedy),
 		cmocka_unit_test(a_child_of_fork_shares_nothing_with_its_parent),
 	};
 

@@ -3,7 +3,6 @@
  * The bytes of a lane that is encrypted; tcp_lane.h has the contract. Called by the files of the
  * wire, on the thread that holds the endpoint's domain.
  */
-#include <sys/epoll.h>
 #include "tcp_lane.h"
 #include "tcp_secret.h"
 
@@ -57,7 +56,7 @@ bool tcp_lane_shut(struct tcp_lane *lane)
 		return true;
 	if (lane->secure && !lane->secure->crypto->shut(lane->secure->tls))
 		return false;
-	shutdown(lane->fd, SHUT_WR);
+	sys_socket_shut(lane->fd);
 	return true;
 }
 

@@ -28,6 +28,8 @@ int __wrap_engine_packet(struct engine_ep *ep, struct wire_conn *conn,
 void __wrap_engine_payload_done(struct engine_ep *ep, struct wire_conn *conn, void *cookie);
 
 void __wrap_engine_wire_wake(struct wire *wire);
+bool __wrap_engine_conn_busy(const struct wire_conn *conn);
+bool __wrap_engine_conn_awaited(const struct wire_conn *conn);
 
 static struct side *side_of(struct wire *wire)
 {
@@ -70,6 +72,16 @@ void __wrap_engine_conn_refused(struct wire_conn *conn, int err, const struct he
 void __wrap_engine_wire_wake(struct wire *wire)
 {
 	side_of(wire)->woken++;
+}
+
+bool __wrap_engine_conn_busy(const struct wire_conn *conn)
+{
+	return side_of(conn->wire)->busy;
+}
+
+bool __wrap_engine_conn_awaited(const struct wire_conn *conn)
+{
+	return side_of(conn->wire)->awaits;
 }
 
 void __wrap_engine_conn_up(struct wire_conn *conn, const struct hello *hello)

@@ -56,6 +56,8 @@ struct side {
 	/* Number of conns that ever came up */
 	int conn_cnt;
 	int downs, last_err;
+	/* What engine_conn_busy() and engine_conn_awaited() return of all conns */
+	bool busy, awaits;
 	int woken;
 	struct wire_conn *last_down;
 	/* Epoch of the last hello */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Random numbers of the tests; mock_random.h has the contract. Source: Marsaglia's xorshift. */
+/* Random numbers of the tests; mock_random.h has the contract. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include "mock_random.h"
 #include "platform.h"
+#include "seeded.h"
 
 static uint64_t seed;
 
@@ -14,14 +15,11 @@ void rnd_begin(void)
 {
 	const char *given = getenv("WEFT_SEED");
 
-	seed = (given ? strtoull(given, NULL, 0) : platform_now_ns()) | 1;
+	seed = given ? strtoull(given, NULL, 0) : platform_now_ns();
 	print_message("WEFT_SEED=%llu\n", (unsigned long long)seed);
 }
 
 uint32_t rnd(uint32_t below)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)(seed >> 20) % below;
+	return (uint32_t)seeded_below(&seed, below);
 }

@@ -3,6 +3,7 @@
  * The op table of the TCP wire, and the engine's fast path instantiated over it. Called on the
  * thread that holds the endpoint's domain.
  */
+#include "net_socket.h"
 #include "now.h"
 #include "send.h"
 #include "tcp.h"
@@ -49,7 +50,7 @@ const struct wire_ops tcp_wire_ops = {
 	.tsenddata = engine_wire_tsenddata,
 	.tinjectdata = engine_wire_tinjectdata,
 	.access = tcp_access,
-	.bell = tcp_bell,
+	.bell = SYS_EVENTS_DESCRIPTOR ? tcp_bell : NULL,
 	.arm = tcp_arm,
 	.disarm = tcp_disarm,
 	.waits_min = TCP_CARRY_MAX + 1,

@@ -21,9 +21,9 @@ struct lanes {
 	int listener, ours, theirs;
 };
 
-static union tcp_sockaddr at(const char *ip)
+static union ip_sockaddr at(const char *ip)
 {
-	union tcp_sockaddr addr = { .in = { .sin_family = AF_INET } };
+	union ip_sockaddr addr = { .in = { .sin_family = AF_INET } };
 
 	assert_int_equal(inet_pton(AF_INET, ip, &addr.in.sin_addr), 1);
 	return addr;
@@ -32,7 +32,7 @@ static union tcp_sockaddr at(const char *ip)
 /* Connects @from to @to, as hub.c and greet.c do. */
 static struct lanes lanes_open(struct tcp_hub *hub, const char *from, const char *to)
 {
-	union tcp_sockaddr here = at(from), there = at(to);
+	union ip_sockaddr here = at(from), there = at(to);
 	socklen_t len = sizeof(there.in);
 	struct lanes l = { .listener = socket(AF_INET, SOCK_STREAM, 0),
 			   .ours = socket(AF_INET, SOCK_STREAM, 0) };
@@ -82,7 +82,7 @@ static void lanes_within_the_host_have_had_reno_from_the_first_byte(void **state
 
 static void add_address(const char *alias, const char *ip)
 {
-	union tcp_sockaddr addr = at(ip);
+	union ip_sockaddr addr = at(ip);
 	struct ifreq req = { 0 };
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
@@ -96,7 +96,7 @@ static void add_address(const char *alias, const char *ip)
 
 static void lanes_that_lead_elsewhere_have_the_systems_choice(void **state)
 {
-	union tcp_sockaddr far = at("203.0.113.1");
+	union ip_sockaddr far = at("203.0.113.1");
 	struct tcp_hub hub = { 0 };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	char name[TCP_CONGESTION_LEN] = "";

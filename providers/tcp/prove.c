@@ -3,8 +3,7 @@
  * The proof of the secret; tcp_prove.h has the protocol and the contract. Everything read here is
  * untrusted. Called while lanes come up, on the thread that holds the endpoint's domain.
  */
-#include <errno.h>
-#include <sys/epoll.h>
+#include "net_socket.h"
 #include "platform.h"
 #include "tcp.h"
 #include "tcp_greet.h"
@@ -12,13 +11,16 @@
 #include "tcp_lane.h"
 #include "tcp_options.h"
 #include "tcp_prove.h"
+#include "tcp_say.h"
 #include "tcp_secret.h"
+#include "tcp_shown.h"
 
 #define LABEL_LEN 16
 
 enum step {
 	STEP_INTRO,	/* what the other side speaks */
 	STEP_NONCE,	/* the rest of its first message */
+	STEP_SECURE,	/* TLS, once this side's first message is sent */
 	STEP_HANDSHAKE, /* TLS */
 	STEP_EVIDENCE,	/* accepting: evidence and preamble */
 	STEP_SEAL,	/* connecting: the seal of the answer */
@@ -29,7 +31,7 @@ struct tcp_proof {
 	const struct tcp_crypto *crypto;
 	uint8_t key[TCP_KEY_LEN];
 	/* Who is at the other end: the socket does not tell any more once it was reset */
-	union tcp_sockaddr peer;
+	union ip_sockaddr peer;
 	uint8_t mode;
 	uint8_t step;
 	/* Bytes of the message in @in that have arrived */
@@ -57,27 +59,36 @@ static const char *const causes[TCP_PROVE_REASONS] = {
 			    "on both",
 };
 
-/* Logs once for each cause. Returns -FI_EKEYREJECTED. */
-static int log_cause(struct tcp_hub *hub, const union tcp_sockaddr *peer, const char *direction,
-		     uint8_t reason)
+/* Counts, and logs once for each cause. @reason: one with a cause. Returns -FI_EKEYREJECTED. */
+static int reject(struct tcp_hub *hub, const union ip_sockaddr *peer, const char *direction,
+		  enum tcp_prove_reason reason, enum weft_mem_tcp_count shown)
 {
 	char name[80];
 
-	if (reason >= TCP_PROVE_REASONS || !causes[reason])
-		reason = TCP_PROVE_MODES;
+	tcp_shown_refused(hub, shown);
 	if (hub->prove_logged & 1u << reason)
 		return -FI_EKEYREJECTED;
 	hub->prove_logged |= (uint8_t)(1u << reason);
-	tcp_sockaddr_str(peer, name, sizeof(name));
+	ip_sockaddr_str(peer, name, sizeof(name));
 	FI_WARN(&tcp_provider, FI_LOG_EP_CTRL, "no connection %s %s: %s\n", direction, name,
 		causes[reason]);
 	return -FI_EKEYREJECTED;
 }
 
+static const char *direction_of(const struct tcp_lane *lane)
+{
+	return lane->kind == TCP_LANE_GUEST ? "from" : "to";
+}
+
+/* @reason: also the other side's, which may be none. */
 static int rejected(struct tcp_hub *hub, const struct tcp_lane *lane, uint8_t reason)
 {
-	return log_cause(hub, &lane->proof->peer, lane->kind == TCP_LANE_GUEST ? "from" : "to",
-			 reason);
+	const union ip_sockaddr *peer = &lane->proof->peer;
+
+	if (reason == TCP_PROVE_WRONG)
+		return reject(hub, peer, direction_of(lane), TCP_PROVE_WRONG,
+			      WEFT_MEM_TCP_REFUSED_SECRET);
+	return reject(hub, peer, direction_of(lane), TCP_PROVE_MODES, WEFT_MEM_TCP_REFUSED_NONE);
 }
 
 static struct tcp_intro intro_of(const struct tcp_lane *lane, uint8_t mode, uint8_t reason)
@@ -95,8 +106,8 @@ static void tell(struct tcp_lane *lane, uint8_t mode, uint8_t reason)
 {
 	struct tcp_intro last = intro_of(lane, mode, reason);
 
-	if (send(lane->fd, &last, sizeof(last), MSG_NOSIGNAL) > 0)
-		shutdown(lane->fd, SHUT_WR);
+	if (sys_socket_send(lane->fd, &last, sizeof(last), 0) > 0)
+		sys_socket_shut(lane->fd);
 }
 
 static uint8_t secret_mode(const struct tcp_secret *secret)
@@ -104,16 +115,6 @@ static uint8_t secret_mode(const struct tcp_secret *secret)
 	if (!secret)
 		return TCP_PROVE_NOTHING;
 	return secret->tls ? TCP_PROVE_TLS : TCP_PROVE_SECRET;
-}
-
-/* Sends a message, for which there is room in the buffer of a new socket. Returns 0 or -FI_E* */
-static int say(struct tcp_lane *lane, const void *bytes, size_t len)
-{
-	ssize_t n = send(lane->fd, bytes, len, MSG_NOSIGNAL);
-
-	if (n == (ssize_t)len)
-		return 0;
-	return n < 0 ? -errno : -FI_EIO;
 }
 
 /* ---- keyed hashes ---- */
@@ -170,7 +171,7 @@ static int proof_create(const struct tcp_secret *secret, struct tcp_lane *lane)
 	proof->crypto = secret->crypto;
 	proof->mode = secret_mode(secret);
 	memcpy(proof->key, secret->key, sizeof(proof->key));
-	getpeername(lane->fd, &proof->peer.sa, &len);
+	sys_socket_peer(lane->fd, &proof->peer.sa, &len);
 	lane->proof = proof;
 	return 0;
 }
@@ -204,14 +205,22 @@ static int secure(struct tcp_hub *hub, struct tcp_lane *lane)
 	return tcp_lane_secure(lane, hub->secret, lane->kind == TCP_LANE_GUEST);
 }
 
-/* Returns 1 when TLS is up, 0 when more has to arrive, or -FI_E* */
+/* Returns 1 when TLS is up, 0 when more has to arrive or to leave, or -FI_E* */
 static int handshake(struct tcp_hub *hub, struct tcp_lane *lane)
 {
 	bool out = false;
-	int ret = tcp_lane_handshake(lane, &out);
+	int ret;
 
+	if (lane->proof->step == STEP_SECURE) {
+		if (lane->unsaid)
+			return 0;
+		if (secure(hub, lane))
+			return -FI_ENOMEM;
+	}
+	ret = tcp_lane_handshake(lane, &out);
 	if (ret == -FI_EKEYREJECTED)
-		return rejected(hub, lane, TCP_PROVE_WRONG);
+		return reject(hub, &lane->proof->peer, direction_of(lane), TCP_PROVE_WRONG,
+			      WEFT_MEM_TCP_REFUSED_TLS);
 	if (ret < 0)
 		return ret;
 	if (ret)
@@ -253,10 +262,10 @@ int tcp_prove_begin(struct tcp_hub *hub, struct tcp_lane *lane)
 	proof = lane->proof;
 	proof->offer.intro = intro_of(lane, proof->mode, TCP_PROVE_GO_ON);
 	if (proof->mode == TCP_PROVE_TLS)
-		return say(lane, &proof->offer, sizeof(proof->offer.intro));
+		return tcp_say(hub, lane, &proof->offer, sizeof(proof->offer.intro));
 	if (platform_random(proof->offer.nonce, sizeof(proof->offer.nonce)))
 		return -FI_EIO;
-	return say(lane, &proof->offer, sizeof(proof->offer));
+	return tcp_say(hub, lane, &proof->offer, sizeof(proof->offer));
 }
 
 /* The other side's proof has arrived: it is checked, and answered with this side's. */
@@ -283,7 +292,7 @@ static int counter_check(struct tcp_hub *hub, struct tcp_lane *lane,
 	claim.evidence = proof->evidence;
 	proof->step = STEP_SEAL;
 	proof->len = 0;
-	return say(lane, &claim, sizeof(claim));
+	return tcp_say(hub, lane, &claim, sizeof(claim));
 }
 
 /* The seal, or an end of the proof, which is told apart by its first bytes and the end behind them. */
@@ -312,9 +321,7 @@ int tcp_prove_connecting(struct tcp_hub *hub, struct tcp_lane *lane,
 		ret = intro_read(hub, lane, TCP_PROVE_ANSWER_MAGIC);
 		if (ret <= 0)
 			return ret;
-		proof->step = STEP_NONCE;
-		if (proof->mode == TCP_PROVE_TLS && secure(hub, lane))
-			return -FI_ENOMEM;
+		proof->step = proof->mode == TCP_PROVE_TLS ? STEP_SECURE : STEP_NONCE;
 	}
 	if (proof->step == STEP_NONCE) {
 		ret = fill(lane, sizeof(struct tcp_counter));
@@ -323,13 +330,12 @@ int tcp_prove_connecting(struct tcp_hub *hub, struct tcp_lane *lane,
 		if (ret < 0)
 			return ret;
 	}
-	if (proof->step == STEP_HANDSHAKE) {
+	if (proof->step == STEP_SECURE || proof->step == STEP_HANDSHAKE) {
 		ret = handshake(hub, lane);
-		if (ret > 0)
-			ret = tcp_lane_send(lane, preamble, sizeof(*preamble), 0) ==
-					      (ssize_t)sizeof(*preamble)
-				      ? 1
-				      : -FI_EIO;
+		if (ret <= 0)
+			return ret;
+		ret = tcp_say(hub, lane, preamble, sizeof(*preamble));
+		return ret ? ret : 1;
 	}
 	return proof->step == STEP_SEAL ? seal_read(hub, lane) : ret;
 }
@@ -372,12 +378,14 @@ static int offer_intro(struct tcp_hub *hub, struct tcp_lane *lane)
 	proof->step = STEP_NONCE;
 	if (proof->mode == TCP_PROVE_SECRET)
 		return 1;
-	if (say(lane, &reply, sizeof(reply)) || secure(hub, lane))
-		return -FI_ENOMEM;
+	ret = tcp_say(hub, lane, &reply, sizeof(reply));
+	if (ret)
+		return ret;
+	proof->step = STEP_SECURE;
 	return 1;
 }
 
-static int counter_say(struct tcp_lane *lane)
+static int counter_say(struct tcp_hub *hub, struct tcp_lane *lane)
 {
 	struct tcp_proof *proof = lane->proof;
 
@@ -388,7 +396,7 @@ static int counter_say(struct tcp_lane *lane)
 		return -FI_EIO;
 	proof->step = STEP_EVIDENCE;
 	proof->len = 0;
-	return say(lane, &proof->counter, sizeof(proof->counter));
+	return tcp_say(hub, lane, &proof->counter, sizeof(proof->counter));
 }
 
 static int evidence_read(struct tcp_hub *hub, struct tcp_lane *lane)
@@ -416,9 +424,11 @@ int tcp_prove_accepting(struct tcp_hub *hub, struct tcp_lane *lane,
 			struct tcp_preamble *preamble, uint32_t *len)
 {
 	struct tcp_proof *proof = lane->proof;
-	int ret = 1;
+	int ret = tcp_say_rest(hub, lane);
 
 	*len = 0;
+	if (ret <= 0)
+		return ret;
 	if (proof->step == STEP_INTRO) {
 		ret = offer_intro(hub, lane);
 		if (ret <= 0)
@@ -427,11 +437,11 @@ int tcp_prove_accepting(struct tcp_hub *hub, struct tcp_lane *lane,
 	if (proof->step == STEP_NONCE) {
 		ret = fill(lane, sizeof(struct tcp_offer));
 		if (ret > 0)
-			ret = counter_say(lane);
+			ret = counter_say(hub, lane);
 		if (ret < 0)
 			return ret;
 	}
-	if (proof->step == STEP_HANDSHAKE)
+	if (proof->step == STEP_SECURE || proof->step == STEP_HANDSHAKE)
 		return handshake(hub, lane);
 	if (proof->step == STEP_EVIDENCE) {
 		ret = evidence_read(hub, lane);
@@ -457,9 +467,9 @@ size_t tcp_prove_seal(const struct tcp_lane *lane, const struct tcp_answer *answ
 }
 
 int tcp_prove_stranger(struct tcp_hub *hub, struct tcp_lane *lane, const void *first,
-		       const union tcp_sockaddr *to)
+		       const union ip_sockaddr *to)
 {
-	union tcp_sockaddr from = { 0 };
+	union ip_sockaddr from = { 0 };
 	socklen_t len = sizeof(from);
 	struct tcp_intro intro;
 
@@ -467,8 +477,8 @@ int tcp_prove_stranger(struct tcp_hub *hub, struct tcp_lane *lane, const void *f
 	if (intro.magic != TCP_PROVE_MAGIC && intro.magic != TCP_PROVE_ANSWER_MAGIC)
 		return 0;
 	if (to)
-		return log_cause(hub, to, "to", TCP_PROVE_MODES);
-	getpeername(lane->fd, &from.sa, &len);
+		return reject(hub, to, "to", TCP_PROVE_MODES, WEFT_MEM_TCP_REFUSED_NONE);
+	sys_socket_peer(lane->fd, &from.sa, &len);
 	tell(lane, TCP_PROVE_NOTHING, TCP_PROVE_MODES);
-	return log_cause(hub, &from, "from", TCP_PROVE_MODES);
+	return reject(hub, &from, "from", TCP_PROVE_MODES, WEFT_MEM_TCP_REFUSED_NONE);
 }

@@ -54,8 +54,8 @@ struct tcp_preamble raw_member(uint8_t lane, const struct tcp_answer *answer)
 int raw_connect(const struct side *side)
 {
 	struct timeval patience = { .tv_sec = 10 };
-	union tcp_sockaddr at;
-	socklen_t len = tcp_sockaddr_set(&at, &side->addr);
+	union ip_sockaddr at;
+	socklen_t len = ip_sockaddr_set(&at, &side->addr);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
@@ -108,8 +108,8 @@ void raw_packet(int fd, uint8_t op, uint32_t len, size_t payload)
 
 int raw_listen(struct weft_addr *addr)
 {
-	union tcp_sockaddr at = { .in = { .sin_family = AF_INET,
-					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	union ip_sockaddr at = { .in = { .sin_family = AF_INET,
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
 	socklen_t len = sizeof(at.in);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -117,6 +117,21 @@ int raw_listen(struct weft_addr *addr)
 	assert_int_equal(bind(fd, &at.sa, len), 0);
 	assert_int_equal(listen(fd, SOMAXCONN), 0);
 	assert_int_equal(getsockname(fd, &at.sa, &len), 0);
-	tcp_sockaddr_get(&at, addr);
+	ip_sockaddr_get(&at, addr);
+	return fd;
+}
+
+int raw_reserve(struct weft_addr *addr)
+{
+	union ip_sockaddr at = { .in = { .sin_family = AF_INET,
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof(at.in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+	assert_int_equal(bind(fd, &at.sa, len), 0);
+	assert_int_equal(getsockname(fd, &at.sa, &len), 0);
+	ip_sockaddr_get(&at, addr);
 	return fd;
 }

@@ -41,4 +41,10 @@ void raw_packet(int fd, uint8_t op, uint32_t len, size_t payload);
 /* raw_listen - returns a listening socket; @addr: out: where */
 int raw_listen(struct weft_addr *addr);
 
+/*
+ * raw_reserve - returns a socket that listens nowhere and has a port of 127.0.0.1; @addr: out: where
+ * A wire may listen there, again and again: until the socket is closed the kernel gives the port to nobody.
+ */
+int raw_reserve(struct weft_addr *addr);
+
 #endif

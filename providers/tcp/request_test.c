@@ -2,14 +2,18 @@
 /*
  * Connection requests of the TCP wire that the engine answers later, and what comes with them.
  */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "iface.h"
 #include "mock_engine.h"
+#include "tcp.h"
 #include "tcp_conn.h"
 #include "tcp_greet.h"
+#include "tcp_hub.h"
 
 static struct side *a, *b;
 
@@ -108,12 +112,17 @@ static void a_request_that_was_given_up_may_be_refused(void **state)
 	assert_int_equal(b->downs + a->downs, 0);
 }
 
+/* The requester is asked, and does not know the session: silence would not end it for minutes. */
 static void a_request_that_is_accepted_before_its_end_is_seen_breaks(void **state)
 {
+	const int before = tcp_settings.dead_ms;
+
+	tcp_settings.dead_ms = 600000;
 	tcp_disconnect(request()); /* no poll has seen that */
 	side_accept(b, b->request);
 	DRIVE(a, b, b->downs);
 	assert_int_equal(b->last_err, -FI_ECONNRESET);
+	tcp_settings.dead_ms = before;
 }
 
 static void a_side_that_closes_refuses_what_it_has_not_answered(void **state)
@@ -143,6 +152,28 @@ static void a_conn_that_was_accepted_may_be_disconnected_before_it_is_up(void **
 	assert_int_equal(b->conn_cnt + b->downs, 0);
 }
 
+/* The engine asks for the names when the conn comes up, and reports what it gets to the program. */
+static void a_request_whose_socket_was_reset_has_no_names(void **state)
+{
+	struct wire_conn *conn = request();
+	struct pollfd at = { .fd = ((struct tcp_conn *)b->request)->control.fd };
+	struct weft_addr local, remote;
+
+	tcp_lane_reset(&((struct tcp_conn *)conn)->control);
+	assert_int_equal(poll(&at, 1, 10000), 1);
+	assert_int_equal(b->wire->ops->names(b->request, &local, &remote), -FI_ECONNRESET);
+}
+
+/* fi_accept asks for the names before it answers. */
+static void a_request_that_was_given_up_has_no_names(void **state)
+{
+	struct weft_addr local, remote;
+
+	tcp_disconnect(request());
+	DRIVE(b, NULL, ((struct tcp_conn *)b->request)->control.fd < 0);
+	assert_int_equal(b->wire->ops->names(b->request, &local, &remote), -FI_ECONNRESET);
+}
+
 static void a_requester_that_sends_before_the_answer_is_cut_off(void **state)
 {
 	struct tcp_preamble p = {
@@ -152,15 +183,15 @@ static void a_requester_that_sends_before_the_answer_is_cut_off(void **state)
 		.fresh = 1,
 		.cookie = { 1 },
 	};
-	union tcp_sockaddr to;
+	union ip_sockaddr to;
 	char byte;
 	int fd;
 
 	p.hello = a->hello;
 	memset(p.to, 0, sizeof(p.to));
-	assert_true(tcp_sockaddr_set(&to, &b->addr));
+	assert_true(ip_sockaddr_set(&to, &b->addr));
 	fd = socket(to.sa.sa_family, SOCK_STREAM, 0);
-	assert_int_equal(connect(fd, &to.sa, tcp_sockaddr_len(&to)), 0);
+	assert_int_equal(connect(fd, &to.sa, ip_sockaddr_len(&to)), 0);
 	assert_int_equal(send(fd, &p, sizeof(p), 0), sizeof(p));
 	DRIVE(b, NULL, b->request);
 	assert_int_equal(send(fd, "x", 1, 0), 1);
@@ -305,6 +336,50 @@ static void a_wire_that_dials_connects_from_where_it_is_told(void **state)
 	DRIVE(a, b, a->conn_cnt && b->conn_cnt);
 }
 
+/* Finds an address of this host that is valid on its link alone. Returns false if there is none. */
+static bool find_link(struct weft_addr *addr)
+{
+	const struct ip_iface_setting any = { "none", NULL };
+	struct ip_iface *list;
+	bool found = false;
+	char why[128];
+	int cnt = ip_ifaces(&any, &list, why, sizeof(why));
+
+	for (int i = 0; i < cnt && !found; i++) {
+		found = list[i].rank == IP_RANK_LINK;
+		if (found)
+			ip_sockaddr_get(&list[i].addr, addr);
+	}
+	if (cnt > 0)
+		free(list);
+	return found;
+}
+
+/* Hosts number their links each for itself. */
+static void the_link_of_an_address_is_the_one_that_it_came_over(void **state)
+{
+	struct weft_addr here = { 0 };
+	struct wire_conn *ab, *ba;
+	struct tcp_conn *conn;
+
+	if (!find_link(&here)) {
+		print_message("no link-local address here\n");
+		skip();
+	}
+	side_close(a);
+	side_close(b);
+	a = side_open(&here);
+	b = side_open(&here);
+	a->hello.addr.scope = here.scope + 70;
+	pair_up(a, b, &ab, &ba);
+	conn = tcp_conn_from(ba);
+	assert_int_equal(conn->hello.addr.scope, here.scope);
+	/* So it can be asked whether it lives. */
+	assert_false(conn->session.elsewhere);
+	assert_int_equal(conn->remote.in6.sin6_scope_id, here.scope);
+	assert_int_equal(ip_sockaddr_port(&conn->remote), a->addr.port);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -318,6 +393,8 @@ int main(void)
 		TEST(a_side_that_closes_refuses_what_it_has_not_answered),
 		TEST(a_side_that_closes_forgets_what_was_given_up),
 		TEST(a_conn_that_was_accepted_may_be_disconnected_before_it_is_up),
+		TEST(a_request_whose_socket_was_reset_has_no_names),
+		TEST(a_request_that_was_given_up_has_no_names),
 		TEST(a_requester_that_sends_before_the_answer_is_cut_off),
 		TEST(an_armed_wire_is_woken_by_the_answer),
 		TEST(requests_are_answered_in_any_order),
@@ -326,6 +403,7 @@ int main(void)
 		TEST(a_parted_request_is_given_up_before_it_joins),
 		TEST(a_parted_request_is_dropped),
 		TEST(a_wire_that_dials_connects_from_where_it_is_told),
+		TEST(the_link_of_an_address_is_the_one_that_it_came_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

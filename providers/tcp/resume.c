@@ -4,7 +4,6 @@
  * is untrusted until it has named the session's secret, and the counts are checked even then.
  * Called from the wire's poll and from sendv, on the thread that holds the endpoint's domain.
  */
-#include <errno.h>
 #include "tcp.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
@@ -12,16 +11,18 @@
 #include "tcp_data.h"
 #include "tcp_greet.h"
 #include "tcp_hub.h"
+#include "tcp_idle.h"
 #include "tcp_options.h"
 #include "tcp_prove.h"
 #include "tcp_session.h"
+#include "tcp_shown.h"
 #include "tcp_wire.h"
 
 #define PAUSE_MIN_NS 10000000u	 /* between attempts, first and while the port refuses */
 #define PAUSE_MAX_NS 200000000u	 /* between attempts, later; between questions to who lives */
 #define DIAL_NS	     1000000000u /* until an attempt without any answer makes way for the next */
-#define VAIN_MAX \
-	16u /* sockets without an answer, one after the other, that are signs of life */
+/* Sockets without an answer, one after the other, that are signs of life */
+#define VAIN_MAX 16u
 
 static uint64_t dead_ns(void)
 {
@@ -30,7 +31,7 @@ static uint64_t dead_ns(void)
 
 static bool can_dial(const struct tcp_conn *conn, const struct tcp_lane *lane)
 {
-	return conn->ours || (lane == &conn->control && tcp_sockaddr_port(&conn->remote));
+	return conn->ours || (lane == &conn->control && ip_sockaddr_port(&conn->remote));
 }
 
 static const char *lane_name(const struct tcp_conn *conn, const struct tcp_lane *lane)
@@ -43,7 +44,7 @@ static void log_lane(struct tcp_conn *conn, const struct tcp_lane *lane, const c
 {
 	char name[80];
 
-	tcp_sockaddr_str(&conn->remote, name, sizeof(name));
+	ip_sockaddr_str(&conn->remote, name, sizeof(name));
 	FI_INFO(&tcp_provider, FI_LOG_EP_CTRL,
 		"%s lane of the peer at %s %s (%s): bytes received: %llu; retained: %u\n",
 		lane_name(conn, lane), name, what, err ? strerror(-err) : "in order",
@@ -59,15 +60,20 @@ static bool is_final(int err)
 	return err == -EFAULT || err == -EBADF || err == -ENOTSOCK || err == -EIO;
 }
 
-/* Without a socket the lane gathers what is sent, as it does when the kernel takes no more. */
-static void lane_rest(struct tcp_conn *conn, struct tcp_lane *lane)
+void tcp_session_unplug(struct tcp_conn *conn, struct tcp_lane *lane, enum tcp_lane_state state)
 {
 	tcp_lane_close(tcp_wire_of(conn)->hub, lane);
-	lane->state = TCP_LANE_BROKEN;
-	lane->want_out = true;
+	lane->state = state;
+	lane->want_out = state != TCP_LANE_NONE;
 	lane->write_failed = false;
+	conn->shut = false; /* the next socket has to be ended in turn */
 	if (lane == &conn->control)
 		conn->held = false;
+}
+
+static void lane_break(struct tcp_conn *conn, struct tcp_lane *lane)
+{
+	tcp_session_unplug(conn, lane, TCP_LANE_BROKEN);
 }
 
 /*
@@ -105,37 +111,52 @@ static bool lost_room(struct tcp_conn *conn, const struct tcp_lane *lane)
 	return true;
 }
 
-/* Tells the other side that the data lane has broken here: at once, or when there is room. */
-static void ask_for_lane(struct tcp_conn *conn)
+void tcp_session_ask(struct tcp_conn *conn)
 {
-	conn->session.ask_due = !tcp_control_own(conn, TCP_OP_LANE, 0, conn->session.data.turn);
-	if (conn->session.ask_due)
-		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
-	else
+	if (tcp_control_own(conn, TCP_OP_LANE, 0, conn->session.data.turn)) {
+		conn->want = TCP_WANT_ASKED;
 		tcp_conn_dirty(conn);
+	} else {
+		conn->want = TCP_WANT_DUE;
+		tcp_due(conn, platform_now_ns() + TCP_RETRY_NS);
+	}
+}
+
+void tcp_session_lost(struct tcp_conn *conn, struct tcp_lane *lane, uint64_t now, int err)
+{
+	struct tcp_stream *stream = tcp_session_stream(conn, lane);
+
+	conn->session.err = err ? err : -FI_ECONNRESET;
+	stream->contact_ns = now;
+	stream->refused_ns = stream->pause_ns = stream->vain = 0;
+	stream->over = false;
+	/* The side that connected knows that it has to; the other side is asked some time later. */
+	stream->dial_ns = conn->ours || !err ? now : now + PAUSE_MIN_NS;
+	tcp_due(conn, stream->dial_ns);
 }
 
 bool tcp_session_broken(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 {
-	struct tcp_stream *stream = tcp_session_stream(conn, lane);
 	uint64_t now;
 
+	if (tcp_idle_ended(conn, lane))
+		return true;
 	if (!conn->session.on || !conn->conn.up || conn->dead || conn->ending || conn->err ||
-	    conn->bye_received || conn->bye_sent || tcp_session_silence(err) || is_final(err) ||
-	    !lost_room(conn, lane))
+	    conn->bye_received || tcp_conn_over(conn) || tcp_session_silence(err) ||
+	    is_final(err) || !lost_room(conn, lane))
 		return false;
+	if (lane == &conn->data && conn->bye_sent) { /* the rest is that of unfinished sends */
+		lane_break(conn, lane);
+		return true;
+	}
 	now = platform_now_ns();
 	log_lane(conn, lane, "broke", err ? err : -ECONNRESET);
 	tcp_wire_of(conn)->breaks++;
-	conn->session.err = err ? err : -FI_ECONNRESET;
-	lane_rest(conn, lane);
-	stream->contact_ns = now;
-	stream->refused_ns = stream->pause_ns = stream->vain = 0;
-	stream->dial_ns = conn->ours ? now : now + PAUSE_MIN_NS;
-	if (can_dial(conn, lane) || lane == &conn->control)
-		tcp_due(conn, stream->dial_ns);
-	else
-		ask_for_lane(conn);
+	tcp_shown_broken(conn, tcp_session_stream(conn, lane));
+	lane_break(conn, lane);
+	tcp_session_lost(conn, lane, now, err ? err : -FI_ECONNRESET);
+	if (!can_dial(conn, lane) && lane != &conn->control)
+		tcp_session_ask(conn);
 	return true;
 }
 
@@ -162,8 +183,8 @@ bool tcp_session_failed(struct tcp_conn *conn, struct tcp_lane *lane, int err)
 		stream->contact_ns = now;
 	if (lane->state == TCP_LANE_GREETING && !tcp_session_silence(err))
 		unanswered(stream, now);
-	lane_rest(conn, lane);
-	if (err != -FI_ECONNREFUSED) {
+	lane_break(conn, lane);
+	if (err != -FI_ECONNREFUSED || conn->session.elsewhere) {
 		stream->refused_ns = 0;
 		stream->pause_ns = stream->pause_ns ? 2 * stream->pause_ns : PAUSE_MIN_NS;
 		if (stream->pause_ns > PAUSE_MAX_NS)
@@ -188,7 +209,7 @@ int tcp_session_dial(struct tcp_conn *conn, struct tcp_lane *lane)
 	int err = tcp_lane_connect(conn, lane);
 
 	if (err && was) /* its socket is closed again, and it still gathers what is sent */
-		lane_rest(conn, lane);
+		lane_break(conn, lane);
 	if (err)
 		return err == -FI_EAGAIN || !tcp_session_failed(conn, lane, err) ? err : 0;
 	lane->want_out = true;
@@ -218,8 +239,8 @@ void tcp_session_wanted(struct tcp_conn *conn, uint64_t turn)
 {
 	if (is_stale(conn, &conn->data, turn))
 		tcp_lane_ended(conn, &conn->data, -FI_ECONNRESET);
-	else
-		tcp_data_open(conn);
+	tcp_data_open(
+		conn); /* also if it has ended as a lane that nobody needs: see tcp_idle.h */
 }
 
 /* A lane without a socket: an attempt, once it is time. */
@@ -233,8 +254,17 @@ static void lane_retry(struct tcp_conn *conn, struct tcp_lane *lane, uint64_t no
 		tcp_due(conn, stream->dial_ns);
 		return;
 	}
-	if (now >= stream->dial_ns && tcp_session_dial(conn, lane) == -FI_EAGAIN)
+	if (now >= stream->dial_ns && tcp_session_dial(conn, lane) == -FI_EAGAIN) {
+		/*
+		 * No descriptor, or no memory: a peer whose control lane has broken does not wait
+		 * for longer either. It waits for one that was idle, and for the data lane.
+		 */
+		if (stream->rested ||
+		    (lane == &conn->data && conn->control.state == TCP_LANE_UP))
+			stream->contact_ns = now;
+		stream->over = now - stream->contact_ns >= dead_ns();
 		stream->dial_ns = now + TCP_RETRY_NS;
+	}
 	tcp_due(conn, stream->dial_ns);
 }
 
@@ -252,13 +282,11 @@ static void lane_timer(struct tcp_conn *conn, struct tcp_lane *lane, uint64_t no
 	if (!stream->over)
 		return;
 	log_lane(conn, lane, "is given up", conn->session.err);
-	tcp_conn_down(conn, conn->session.err);
+	tcp_lane_vain(conn, lane, conn->session.err);
 }
 
 void tcp_session_timer(struct tcp_conn *conn, uint64_t now)
 {
-	if (conn->session.ask_due && conn->data.state == TCP_LANE_BROKEN)
-		ask_for_lane(conn);
 	lane_timer(conn, &conn->control, now);
 	if (!conn->dead)
 		lane_timer(conn, &conn->data, now);
@@ -284,18 +312,21 @@ static void lane_up(struct tcp_conn *conn, struct tcp_lane *lane)
 	struct tcp_stream *stream = tcp_session_stream(conn, lane);
 
 	tcp_prove_end(lane);
-	tcp_set_timeout(lane->fd, 0);
+	tcp_set_greeted(lane->fd);
 	lane->want_out = false;
 	stream->in_told = stream->in;
 	stream->refused_ns = stream->pause_ns = 0;
 	stream->over = false;
-	if (lane == &conn->control || stream->turn > 1) {
+	tcp_shown_resumed(conn, stream);
+	if (!stream->rested && (lane == &conn->control || stream->turn > 1)) {
 		tcp_wire_of(conn)->resumes++;
 		log_lane(conn, lane, "goes on", conn->session.err);
 	}
+	stream->rested = false;
 	if (lane == &conn->control) {
 		tcp_session_end(conn);
 		lane->state = TCP_LANE_UP;
+		tcp_idle_up(conn);
 		tcp_conn_dirty(conn);
 		return;
 	}
@@ -315,11 +346,20 @@ static void probed(struct tcp_conn *conn, struct tcp_lane *lane)
 {
 	struct tcp_stream *stream = tcp_session_stream(conn, lane);
 
-	lane_rest(conn, lane);
+	lane_break(conn, lane);
+	conn->session.elsewhere = false;
 	stream->contact_ns = platform_now_ns();
 	stream->refused_ns = 0;
 	stream->dial_ns = stream->contact_ns + PAUSE_MAX_NS;
 	tcp_due(conn, stream->dial_ns);
+}
+
+/* Returns true if another attempt may succeed; @ret: of tcp_greet_answer() */
+static bool may_pass(const struct tcp_stream *stream, int ret, int err)
+{
+	/* TCP_MAGIC: no process, the kernel connected the socket to itself */
+	return err != -FI_EKEYREJECTED &&
+	       (ret < 0 || is_passing(err) || stream->answer.magic == TCP_MAGIC);
 }
 
 int tcp_session_greeted(struct tcp_conn *conn, struct tcp_lane *lane)
@@ -330,23 +370,19 @@ int tcp_session_greeted(struct tcp_conn *conn, struct tcp_lane *lane)
 
 	if (!ret)
 		return 0;
-	if (ret > 0)
+	if (ret > 0 && !(err && conn->session.elsewhere))
 		stream->vain = 0;
-	/* No process: the kernel connected the socket to itself. */
-	if (err && err != -FI_EKEYREJECTED &&
-	    (ret < 0 || is_passing(err) || stream->answer.magic == TCP_MAGIC) &&
+	if (err && (conn->session.elsewhere || may_pass(stream, ret, err)) &&
 	    tcp_session_failed(conn, lane, err))
 		return 1;
 	if (!err && !conn->ours) {
 		probed(conn, lane);
 		return 1;
 	}
-	if (!err && conn->session.on)
-		err = tcp_session_rewind(conn, lane, stream->answer.received);
-	else if (err && conn->session.err)
-		err = conn->session.err;
 	if (err)
-		tcp_conn_down(conn, err);
+		tcp_lane_vain(conn, lane, conn->session.err ? conn->session.err : err);
+	else if (conn->session.on && tcp_session_rewind(conn, lane, stream->answer.received))
+		tcp_conn_down(conn, -FI_EINVAL);
 	else
 		lane_up(conn, lane);
 	return 1;
@@ -377,8 +413,7 @@ static bool same_secret(const uint8_t *a, const uint8_t *b)
 static bool is_named(const struct tcp_conn *conn, const struct tcp_preamble *preamble)
 {
 	return conn->hello.epoch == preamble->hello.epoch &&
-	       same_secret(conn->cookie, preamble->cookie) && !conn->ending && !conn->err &&
-	       !conn->bye_sent;
+	       same_secret(conn->cookie, preamble->cookie) && !conn->ending && !conn->err;
 }
 
 /*
@@ -428,6 +463,7 @@ static void admit_probe(struct tcp_conn *conn, struct tcp_guest *guest)
 	tcp_guest_drop(guest);
 	if (stale)
 		tcp_lane_ended(conn, &conn->control, -FI_ECONNRESET);
+	tcp_idle_wake(conn);
 }
 
 /* Returns 0, or why the guest is refused. */
@@ -440,6 +476,9 @@ static int admissible(struct tcp_conn *conn, const struct tcp_lane *lane,
 		return -FI_ECONNRESET;
 	if (preamble->turn <= stream->turn)
 		return -FI_EALREADY;
+	if (lane == &conn->data &&
+	    conn->shut) /* nothing more comes, as the other lane will say */
+		return -FI_EAGAIN;
 	if (lane == &conn->data && !conn->bulk)
 		conn->bulk = calloc(1, sizeof(*conn->bulk));
 	return lane == &conn->data && !conn->bulk ? -FI_ENOMEM : 0;
@@ -467,7 +506,7 @@ bool tcp_session_admit(struct tcp_wire *wire, struct tcp_guest *guest)
 		return true;
 	}
 	if (lane->fd >= 0) /* half open, or a question that is under way */
-		lane_rest(conn, lane);
+		lane_break(conn, lane);
 	if (conn->session.on && tcp_session_rewind(conn, lane, preamble.received)) {
 		tcp_guest_refuse(guest, -FI_EINVAL);
 		tcp_conn_down(conn, -FI_EINVAL);

@@ -213,11 +213,16 @@ static void cut_out(struct raw_conn *raw, uint8_t kind, const uint8_t *want, siz
 	free(bytes);
 }
 
-static void acknowledge(struct raw_conn *raw, uint64_t control, uint64_t data)
+static void acknowledge_by(struct raw_conn *raw, uint8_t op, uint64_t control, uint64_t data)
 {
-	struct packet ack = { .op = TCP_OP_ACK, .tag = control, .data = data };
+	struct packet ack = { .op = op, .tag = control, .data = data };
 
 	raw_send(raw->control, &ack, sizeof(ack));
+}
+
+static void acknowledge(struct raw_conn *raw, uint64_t control, uint64_t data)
+{
+	acknowledge_by(raw, TCP_OP_ACK, control, data);
 }
 
 /* What is retained: packets, and a payload whose memory is the program's again. */
@@ -401,10 +406,11 @@ static void acknowledgements_of_what_was_not_sent_end_the_conn(void **state)
 	struct raw_conn raw;
 	size_t i;
 
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (i = 0; i < 2 * sizeof(wrong) / sizeof(wrong[0]); i++) {
 		raw = raw_begin(side_open(NULL), i % 2);
 		assert_true(publish(&raw.conn->conn, 0, 8, false));
-		acknowledge(&raw, wrong[i][0], wrong[i][1]);
+		acknowledge_by(&raw, i % 2 ? TCP_OP_IDLE : TCP_OP_ACK, wrong[i / 2][0],
+			       wrong[i / 2][1]);
 		DRIVE(raw.side, NULL, raw.side->downs == 1);
 		assert_int_equal(raw.side->last_err, -FI_EINVAL);
 		raw_end(&raw);

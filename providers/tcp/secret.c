@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "descriptor.h"
 #include "tcp.h"
 #include "tcp_secret.h"
 
@@ -44,11 +45,18 @@ static int file_check(int fd, const char *path, char *why, size_t len)
 static ssize_t file_read(const char *path, uint8_t room[TCP_SECRET_MAX + 1], char *why,
 			 size_t len)
 {
-	/* Without blocking: it may be a pipe. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
 	size_t have = 0;
+	int fd, err;
 	ssize_t n;
 
+	if (!*path) {
+		snprintf(why, len,
+			 "%s is set to nothing: name a file with the secret, or unset it",
+			 file_setting);
+		return -FI_EACCES;
+	}
+	/* Without blocking: it may be a pipe. */
+	fd = sys_descriptor_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		err = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : FI_EACCES;
 		snprintf(why, len, "%s: %s: %s", file_setting, strerror(errno), path);
@@ -56,14 +64,14 @@ static ssize_t file_read(const char *path, uint8_t room[TCP_SECRET_MAX + 1], cha
 	}
 	err = file_check(fd, path, why, len);
 	while (!err && have <= TCP_SECRET_MAX) {
-		n = read(fd, room + have, TCP_SECRET_MAX + 1 - have);
+		n = sys_descriptor_read(fd, room + have, TCP_SECRET_MAX + 1 - have);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			break;
 		have += (size_t)n;
 	}
-	close(fd);
+	sys_descriptor_close(fd);
 	if (err)
 		return err;
 	if (have >= TCP_SECRET_MIN && have <= TCP_SECRET_MAX)
@@ -131,18 +139,40 @@ static int create(struct tcp_secret **out, uint8_t room[TCP_SECRET_MAX + 1], cha
 	return 0;
 }
 
+/* Returns a variable that can only be meant to be the setting of a secret, FI_TCP_SECRET say, or NULL. */
+static const char *misspelt(void)
+{
+	static const char begins[] = "FI_TCP_SECRET";
+
+	if (getenv(file_setting))
+		return NULL;
+	for (char **entry = environ; entry && *entry; entry++)
+		if (!strncmp(*entry, begins, sizeof(begins) - 1))
+			return *entry;
+	return NULL;
+}
+
+/* There is no secret. Returns 0 if none was asked for either, or -FI_EACCES */
+static int without(char *why, size_t why_len)
+{
+	const char *name = misspelt();
+
+	if (name)
+		snprintf(why, why_len, "%.*s is no setting: set %s", (int)strcspn(name, "="),
+			 name, file_setting);
+	else if (tcp_settings.tls)
+		snprintf(why, why_len, "FI_TCP_TLS needs a secret: set %s", file_setting);
+	return name || tcp_settings.tls ? -FI_EACCES : 0;
+}
+
 int tcp_secret_create(struct tcp_secret **out, char *why, size_t why_len)
 {
 	uint8_t room[TCP_SECRET_MAX + 1];
 	int err;
 
 	*out = NULL;
-	if (!tcp_settings.secret_file) {
-		if (!tcp_settings.tls)
-			return 0;
-		snprintf(why, why_len, "FI_TCP_TLS needs a secret: set %s", file_setting);
-		return -FI_EACCES;
-	}
+	if (!tcp_settings.secret_file)
+		return without(why, why_len);
 	err = create(out, room, why, why_len);
 	explicit_bzero(room, sizeof(room));
 	return err;

@@ -12,10 +12,12 @@
 #include <cmocka.h>
 #include "mock_core.h"
 #include "mock_secret.h"
+#include "mock_send.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_hub.h"
 #include "tcp_secret.h"
+#include "tcp_session.h"
 
 #define SECRET "a secret of more than sixteen bytes"
 #define OTHER  "a secret of sixteen bytes and more."
@@ -119,9 +121,14 @@ static void wires_without_their_secret_are_not_opened(void **state)
 	assert_int_equal(tcp_open(NULL, &attr, &addr, &wire, why, sizeof(why)), -FI_EACCES);
 	assert_non_null(strstr(why, "FI_TCP_SECRET_FILE"));
 	tcp_settings.tls = false;
-	tcp_settings.secret_file = ""; /* set to nothing */
+	tcp_settings.secret_file = "";
 	assert_int_equal(tcp_open(NULL, &attr, &addr, &wire, why, sizeof(why)), -FI_EACCES);
+	assert_non_null(strstr(why, "FI_TCP_SECRET_FILE is set to nothing"));
 	tcp_settings.secret_file = NULL;
+	setenv("FI_TCP_SECRET", "/some/where", 1);
+	assert_int_equal(tcp_open(NULL, &attr, &addr, &wire, why, sizeof(why)), -FI_EACCES);
+	assert_non_null(strstr(why, "FI_TCP_SECRET is no setting: set FI_TCP_SECRET_FILE"));
+	unsetenv("FI_TCP_SECRET");
 	assert_null(wire);
 	assert_int_equal(tcp_open(NULL, &attr, &addr, &wire, why, sizeof(why)), 0);
 	open = tcp_wire_from(wire);
@@ -173,6 +180,71 @@ static void sides_with_a_secret_talk(void **state)
 		side_close(a);
 		side_close(b);
 	}
+}
+
+/* What they say to prove it finds no room in the kernel, or too little. */
+static void what_proves_a_secret_is_said_later(void **state)
+{
+	static const struct mock_send lacks[] = {
+		{ .cnt = 3, .err = EAGAIN }, { .cnt = 3, .err = ENOBUFS },
+		{ .cnt = 1, .err = ENOMEM }, { .cnt = 1, .most = 1 },
+		{ .cnt = 100, .most = 7 },
+	};
+	struct wire_conn *ab, *ba;
+	struct side *a, *b;
+
+	for (size_t i = 0; i < 2 * sizeof(lacks) / sizeof(lacks[0]); i++) {
+		a = secret_side(SECRET, i % 2);
+		b = secret_side(SECRET, i % 2);
+		/* without a session, which would have another socket */
+		a->hello.kind = b->hello.kind = HELLO_MSG;
+		mock_send = lacks[i / 2];
+		pair_up(a, b, &ab, &ba);
+		assert_true(mock_send.cnt < lacks[i / 2].cnt);
+		mock_send.cnt = 0;
+		assert_true(publish(ab, 0, 100, false));
+		DRIVE(a, b, b->got_cnt == 1);
+		assert_int_equal(a->downs + b->downs, 0);
+		side_close(a);
+		side_close(b);
+	}
+}
+
+/*
+ * The peer is behind a router that translates addresses: at the address that it names is nothing, or
+ * another host that knows the secret. Neither says anything about the peer.
+ */
+static void a_peer_elsewhere_is_waited_for(void **state)
+{
+	struct weft_addr there = { .family = ADDR_FAMILY_INET, .ip = { 127, 0, 0, 2 } };
+	struct side *a = secret_side(SECRET, false), *b = secret_side(SECRET, false);
+	struct side *stranger = NULL;
+	struct wire_conn *ab, *ba;
+	uint64_t end;
+
+	there.port = a->addr.port;
+	memcpy(a->hello.addr.ip, there.ip, 4);
+	pair_up(a, b, &ab, &ba);
+	for (uint32_t round = 0; round < 2; round++) {
+		tcp_lane_reset(&tcp_conn_from(ba)->control);
+		end = platform_now_ns() + 3 * TCP_REFUSED_NS;
+		while (platform_now_ns() < end) {
+			side_poll(b);
+			if (stranger)
+				side_poll(stranger);
+		}
+		assert_int_equal(b->downs, 0);
+		assert_true(publish(ba, round, 8, false));
+		DRIVE(a, b, a->got_cnt == (int)round + 1);
+		secret_set(SECRET, false);
+		stranger = stranger ? stranger : side_open(&there);
+		unlink(tcp_settings.secret_file);
+		secret_set(NULL, false);
+	}
+	assert_int_equal(a->downs + b->downs, 0);
+	side_close(stranger);
+	side_close(a);
+	side_close(b);
 }
 
 /* Refusals, with and without a secret, are those of the other side. */
@@ -292,6 +364,7 @@ static void bytes_that_were_changed_end_the_conn(void **state)
 	DRIVE(a, b, b->downs == 1 && a->downs == 1);
 	assert_int_equal(b->last_err, -FI_EIO);
 	assert_int_equal(tcp_wire_from(b->wire)->breaks, 1);
+	assert_int_equal(tcp_wire_from(b->wire)->hub->counts[WEFT_MEM_TCP_REFUSED_TLS], 1);
 	side_close(a);
 	side_close(b);
 }
@@ -302,17 +375,18 @@ struct differing {
 	const char *one, *other;
 	bool one_tls, other_tls;
 	const char *line;
+	enum weft_mem_tcp_count shown;
 };
 
 static const struct differing differing[] = {
-	{ SECRET, OTHER, false, false, "the secrets differ" },
-	{ SECRET, OTHER, true, true, "the secrets differ" },
-	{ SECRET, NULL, false, false, "set FI_TCP_SECRET_FILE" },
-	{ NULL, SECRET, false, false, "set FI_TCP_SECRET_FILE" },
-	{ SECRET, NULL, true, false, "set FI_TCP_SECRET_FILE" },
-	{ NULL, SECRET, false, true, "set FI_TCP_SECRET_FILE" },
-	{ SECRET, SECRET, true, false, "FI_TCP_TLS alike" },
-	{ SECRET, SECRET, false, true, "FI_TCP_TLS alike" },
+	{ SECRET, OTHER, false, false, "the secrets differ", WEFT_MEM_TCP_REFUSED_SECRET },
+	{ SECRET, OTHER, true, true, "the secrets differ", WEFT_MEM_TCP_REFUSED_TLS },
+	{ SECRET, NULL, false, false, "set FI_TCP_SECRET_FILE", WEFT_MEM_TCP_REFUSED_NONE },
+	{ NULL, SECRET, false, false, "set FI_TCP_SECRET_FILE", WEFT_MEM_TCP_REFUSED_NONE },
+	{ SECRET, NULL, true, false, "set FI_TCP_SECRET_FILE", WEFT_MEM_TCP_REFUSED_NONE },
+	{ NULL, SECRET, false, true, "set FI_TCP_SECRET_FILE", WEFT_MEM_TCP_REFUSED_NONE },
+	{ SECRET, SECRET, true, false, "FI_TCP_TLS alike", WEFT_MEM_TCP_REFUSED_NONE },
+	{ SECRET, SECRET, false, true, "FI_TCP_TLS alike", WEFT_MEM_TCP_REFUSED_NONE },
 };
 
 /* One line at the side, with the cause. */
@@ -323,6 +397,18 @@ static void line_check(const char *line)
 	assert_non_null(strstr(mock_log, "127.0.0.1"));
 	assert_null(strstr(mock_log, SECRET));
 	mock_log_cnt = 0;
+}
+
+/* All that the side has refused is of that kind. */
+static void refusals_check(const struct side *side, enum weft_mem_tcp_count shown)
+{
+	const uint64_t *counts = tcp_wire_from(side->wire)->hub->counts;
+
+	assert_true(counts[shown] >= 1);
+	assert_int_equal(counts[WEFT_MEM_TCP_REFUSED_SECRET] +
+				 counts[WEFT_MEM_TCP_REFUSED_NONE] +
+				 counts[WEFT_MEM_TCP_REFUSED_TLS],
+			 counts[shown]);
 }
 
 static void reject(const struct differing *d)
@@ -349,6 +435,8 @@ static void reject(const struct differing *d)
 	assert_int_equal(a->last_err, -FI_EKEYREJECTED);
 	DRIVE(b, NULL, tcp_wire_from(b->wire)->hub->prove_logged && !mock_log_cnt);
 	assert_true(tcp_wire_from(a->wire)->hub->prove_logged);
+	refusals_check(a, d->shown);
+	refusals_check(b, d->shown);
 	DRIVE(b, NULL, !tcp_wire_from(b->wire)->port->guest_cnt);
 	assert_int_equal(b->conn_cnt, 1);
 	/* nothing is lost for anyone else */
@@ -391,6 +479,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_file_is_refused),
 		cmocka_unit_test(wires_without_their_secret_are_not_opened),
 		cmocka_unit_test(sides_with_a_secret_talk),
+		cmocka_unit_test(what_proves_a_secret_is_said_later),
+		cmocka_unit_test(a_peer_elsewhere_is_waited_for),
 		cmocka_unit_test(refusals_come_through),
 		cmocka_unit_test(records_of_any_length_are_read_to_their_end),
 		cmocka_unit_test(packets_right_behind_the_answer_are_read),

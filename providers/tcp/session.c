@@ -6,13 +6,14 @@
  * the thread that holds the endpoint's domain.
  *
  * Acknowledgements always find room, so that two sides whose buffers are full do not wait for each
- * other. Those of the control lane may use TCP_OUT_SPARE, which has room for 128 of them. A side
- * that has used it up has received 2 MiB since its buffer is full. The peer could send them only
- * because it has received acknowledgements from that spare room, that is, everything in front of
- * it: it owes an acknowledgement of that, and has used up less of its own room. For the end of an
- * operation of the data lane only the ordinary room is used: the acknowledgement waits for it.
+ * other. Those of the control lane may use TCP_OUT_SPARE, which has room for 128 of them. Suppose
+ * that a side has used it up: then it has received 2 MiB since its buffer became full. The peer can
+ * have sent these only because acknowledgements from the spare room have reached it, and with them
+ * everything in front of them. It owes an acknowledgement of that, for which it has room, since it
+ * has used up less of its own. The end of an operation of the data lane is acknowledged from the
+ * ordinary room only: that acknowledgement waits until there is some.
  */
-#include <sys/socket.h>
+#include "net_socket.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_control.h"
@@ -24,30 +25,25 @@
 #define CONTROL_AT_ONCE (128u << 10)
 #define DATA_AT_ONCE	(256u << 10)
 /*
- * Ends of payload on the data lane of which one acknowledgement tells, where more is there to read:
- * a fraction of TCP_SEND_MAX, for which the sender can go on without it
+ * Ends of payload on the data lane of which one acknowledgement tells, where more is there to read: a
+ * fraction of TCP_SEND_MAX, the operations that a sender has under way without one
  */
 #define DATA_ENDS (TCP_SEND_MAX / 4)
 /*
- * Polls for which an acknowledgement waits for a packet that takes it along, or for more input:
- * fewer than fi_trywait makes; and one of the end of a payload, which a sender may be waiting for
+ * Polls for which an acknowledgement waits for a packet that takes it along, or for more input; fewer
+ * than fi_trywait makes. DATA_TICKS: of the end of a payload, for which a sender may be waiting
  */
 #define TELL_TICKS 32u
 #define DATA_TICKS 4u
 
-/*
- * Without a secret anyone may name any address: one that is not the peer's own would have this
- * process connect, and speak, to a third party.
- */
-static bool may_ask(const struct tcp_conn *conn)
+/* Returns true if the peer names another address than its socket came from. */
+static bool names_another(const struct tcp_conn *conn)
 {
-	union tcp_sockaddr from = { 0 };
+	union ip_sockaddr from = { 0 };
 	socklen_t len = sizeof(from);
 
-	if (tcp_wire_of(conn)->hub->secret)
-		return true;
-	return conn->control.fd >= 0 && !getpeername(conn->control.fd, &from.sa, &len) &&
-	       tcp_sockaddr_same_ip(&from, &conn->remote);
+	return conn->control.fd < 0 || sys_socket_peer(conn->control.fd, &from.sa, &len) ||
+	       !ip_sockaddr_same_ip(&from, &conn->remote);
 }
 
 void tcp_session_begin(struct tcp_conn *conn, const struct hello *other)
@@ -57,11 +53,16 @@ void tcp_session_begin(struct tcp_conn *conn, const struct hello *other)
 		return;
 	list_add_tail(tcp_session_known(tcp_wire_of(conn), conn->hello.epoch), &conn->known);
 	conn->session.said = *other;
-	if (!tcp_sockaddr_set(&conn->remote, &conn->hello.addr))
+	if (!ip_sockaddr_set(&conn->remote, &conn->hello.addr))
 		return;
 	memcpy(conn->to, conn->hello.addr.nonce, sizeof(conn->to));
-	if (!may_ask(conn))
-		tcp_sockaddr_set_port(&conn->remote, 0);
+	conn->session.elsewhere = names_another(conn);
+	/*
+	 * Without a secret anyone may name any address: one that is not the peer's own would have this
+	 * process connect, and speak, to a third party.
+	 */
+	if (conn->session.elsewhere && !tcp_wire_of(conn)->hub->secret)
+		ip_sockaddr_set_port(&conn->remote, 0);
 }
 
 struct list *tcp_session_known(struct tcp_wire *wire, uint64_t epoch)
@@ -75,19 +76,93 @@ void tcp_session_end(struct tcp_conn *conn)
 	conn->session.counted = false;
 }
 
-void tcp_session_turn(struct tcp_conn *conn)
+/*
+ * Moves what is retained to the front of @out, which may be the buffer itself. The packets keep
+ * their alignment, however much has been acknowledged.
+ */
+static void move_to(struct tcp_conn *conn, uint8_t *out)
 {
-	/* The packets keep their alignment, however much has been acknowledged. */
 	uint32_t to = conn->kept & 7, by = conn->kept - to, len = conn->tail - conn->kept;
 
-	if (!by || (len > conn->kept &&
-		    conn->tail + sizeof(struct packet) <= TCP_OUT_LEN + TCP_OUT_SPARE))
-		return;
-	memmove(conn->out + to, conn->out + conn->kept, len);
+	if (len)
+		memmove(out + to, conn->out + conn->kept, len);
 	conn->out_pos += by;
 	conn->kept -= by;
 	conn->head -= by;
 	conn->tail -= by;
+}
+
+void tcp_session_turn(struct tcp_conn *conn)
+{
+	uint32_t len = conn->tail - conn->kept;
+
+	if (conn->kept < 8 || (len > conn->kept && conn->tail + sizeof(struct packet) <=
+							   TCP_OUT_LEN + TCP_OUT_SPARE))
+		return;
+	move_to(conn, conn->out);
+}
+
+/* Returns the size of a buffer for @len bytes. The largest one has the spare room. */
+static uint32_t size_for(size_t len)
+{
+	uint32_t size = TCP_OUT_FIRST;
+
+	while (size < len && size < TCP_OUT_LEN)
+		size *= 4;
+	return size < TCP_OUT_LEN ? size : TCP_OUT_LEN + TCP_OUT_SPARE;
+}
+
+/* Returns false without memory; nothing has happened then. */
+static bool resize(struct tcp_conn *conn, uint32_t size)
+{
+	uint8_t *out = aligned_alloc(CACHE_LINE, size);
+
+	if (!out)
+		return false;
+	move_to(conn, out);
+	free(conn->out);
+	conn->out = out;
+	conn->out_size = size;
+	conn->out_turn = size < TCP_OUT_TURN ? size : TCP_OUT_TURN;
+	return true;
+}
+
+static bool has_room(const struct tcp_conn *conn, size_t len)
+{
+	uint32_t most = conn->out_size < TCP_OUT_LEN ? conn->out_size : TCP_OUT_LEN;
+
+	return conn->tail + len <= most;
+}
+
+bool tcp_session_grow(struct tcp_conn *conn, size_t len)
+{
+	uint32_t size;
+
+	tcp_session_turn(conn);
+	if (has_room(conn, len))
+		return true;
+	/*
+	 * A buffer that could be turned, at a price, grows instead. Were it left as it is, both
+	 * sides would wait: a peer to which less than TCP_ACK_LEN was sent owes no acknowledgement.
+	 */
+	size = size_for((conn->kept & 7) + conn->tail - conn->kept + len);
+	if (size <= conn->out_size)
+		size = size_for(conn->out_size + 1);
+	if (size > conn->out_size && !resize(conn, size))
+		move_to(conn, conn->out);
+	return has_room(conn, len);
+}
+
+void tcp_session_shrink(struct tcp_conn *conn)
+{
+	uint32_t size = size_for((conn->kept & 7) + conn->tail - conn->kept);
+
+	if (!conn->part_len) {
+		free(conn->part);
+		conn->part = NULL;
+	}
+	if (conn->head == conn->tail && size < conn->out_size)
+		resize(conn, size);
 }
 
 /* An acknowledgement is due: within this poll, or with what is sent, or when nothing comes. */
@@ -140,21 +215,48 @@ bool tcp_session_ready(const struct tcp_conn *conn)
 	       (session->ends && tick - session->data_tick >= DATA_TICKS);
 }
 
-void tcp_session_tell(struct tcp_conn *conn)
+/* Tells the peer of everything that has arrived. Returns false without memory. */
+static bool say_counts(struct tcp_conn *conn, enum tcp_op op)
 {
 	struct tcp_session *session = &conn->session;
-	bool owed = session->control.in - session->control.in_told >= TCP_ACK_LEN;
 
-	/* A side that only receives claims nothing: the buffer is turned here. */
-	if (!tcp_session_room(conn, sizeof(struct packet)) && !owed)
-		return;
-	if (!tcp_control_own(conn, TCP_OP_ACK, session->control.in, session->data.in))
-		return;
+	if (!tcp_control_own(conn, op, session->control.in, session->data.in))
+		return false;
 	session->control.in_told = session->control.in;
 	session->data.in_told = session->data.in;
 	session->ends = 0;
 	session->ack_due = false;
 	list_remove(&conn->telling);
+	return true;
+}
+
+static void tell(struct tcp_conn *conn)
+{
+	if (say_counts(conn, TCP_OP_ACK))
+		tcp_wire_of(conn)->hub->counts[WEFT_MEM_TCP_ACKS_SENT]++;
+}
+
+void tcp_session_tell(struct tcp_conn *conn)
+{
+	const struct tcp_session *session = &conn->session;
+	bool owed = session->control.in - session->control.in_told >= TCP_ACK_LEN;
+
+	/* A side that only receives claims nothing: the buffer is turned here. */
+	if (tcp_session_room(conn, sizeof(struct packet)) || owed)
+		tell(conn);
+}
+
+void tcp_session_last(struct tcp_conn *conn)
+{
+	if (conn->session.ack_due)
+		tell(conn);
+	/* What is read from now on is discarded. */
+	conn->session.ack_due = false;
+}
+
+bool tcp_session_idle(struct tcp_conn *conn)
+{
+	return say_counts(conn, TCP_OP_IDLE);
 }
 
 static uint64_t control_acked_len(const struct tcp_conn *conn)
@@ -202,6 +304,7 @@ int tcp_session_acked(struct tcp_conn *conn, uint64_t control, uint64_t data)
 {
 	if (!conn->session.on || control_acked(conn, control) || data_acked(conn, data))
 		return -FI_EINVAL;
+	tcp_wire_of(conn)->hub->counts[WEFT_MEM_TCP_ACKS_RECEIVED]++;
 	if (unlikely(conn->session.ack_due)) /* it may have waited for room */
 		tcp_conn_dirty(conn);
 	return 0;
@@ -238,9 +341,10 @@ bool tcp_session_unsettled(const struct tcp_conn *conn)
 {
 	const struct tcp_bulk *bulk = conn->bulk;
 
-	if (!conn->session.on || conn->shut)
+	if (!conn->session.on)
 		return false;
 	if (is_broken(conn, &conn->control))
 		return conn->kept != conn->tail || (bulk && bulk->acked != bulk->queued);
-	return is_broken(conn, &conn->data) && bulk && bulk->acked != bulk->queued;
+	return !conn->bye_sent && is_broken(conn, &conn->data) && bulk &&
+	       bulk->acked != bulk->queued;
 }

@@ -12,6 +12,7 @@
 #include "mock_core.h"
 #include "mock_engine.h"
 #include "mock_random.h"
+#include "raw_peer.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_hub.h"
@@ -346,8 +347,9 @@ static void two_that_are_full_go_on(void **state)
 /* Ends at once: the process at the port has another epoch, or has given the session up. */
 static void a_peer_that_was_restarted_ends_the_session_at_once(void **state)
 {
-	struct side *a = side_open(NULL), *b = side_open(NULL), *again;
-	struct weft_addr addr = b->addr;
+	struct weft_addr addr = { .version = ADDR_VERSION };
+	int port = raw_reserve(&addr);
+	struct side *a = side_open(NULL), *b = side_open(&addr), *again;
 	struct wire_conn *ab, *ba;
 
 	pair_up(a, b, &ab, &ba);
@@ -369,6 +371,7 @@ static void a_peer_that_was_restarted_ends_the_session_at_once(void **state)
 	side_close(a);
 	side_close(again);
 	side_close(b);
+	close(port);
 }
 
 /* Both the side that connected and the other one find out within a second. */
@@ -378,10 +381,12 @@ static void a_process_that_ends_is_found_out(void **state)
 	struct wire_conn *ab, *ba;
 
 	for (int connects = 0; connects < 2; connects++) {
+		struct weft_addr at = { .version = ADDR_VERSION };
+		int port = raw_reserve(&at); /* nobody else listens there afterwards */
 		uint64_t start;
 
 		a = side_open(NULL);
-		b = side_open(NULL);
+		b = side_open(&at);
 		if (connects)
 			pair_up(a, b, &ab, &ba);
 		else
@@ -396,6 +401,7 @@ static void a_process_that_ends_is_found_out(void **state)
 		assert_int_equal(a->last_err, -FI_ECONNRESET);
 		side_close(a);
 		side_close(b);
+		close(port);
 	}
 }
 

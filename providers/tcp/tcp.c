@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The tcp provider: its settings, the two address formats of its endpoints, and the entry point
- * for the core. Called by the core and, for addresses, by the engine, on any thread.
+ * The tcp provider of the library: its settings, its names, and the entry point for the core.
+ * Called by the core, on any thread.
  */
 #include <rdma/fi_errno.h>
-#include "address.h"
+#include "bounded.h"
 #include "engine.h"
-#include "info.h"
+#include "format.h"
 #include "mem_ops.h"
 #include "report.h"
 #include "routed.h"
 #include "tcp.h"
+#include "tcp_hub.h"
 #include "tcp_wire.h"
 
 #define DEAD_MS_MIN 1000
@@ -18,210 +19,76 @@
 
 struct tcp_settings tcp_settings = { .dead_ms = 10000 };
 
-/* Addresses: sockaddr_in or sockaddr_in6, by fabric. */
+const uint64_t tcp_caps = ENGINE_CAPS;
 
-static int family_read(const void *bytes, size_t len, int family, union tcp_sockaddr *sock,
-		       char *why, size_t why_len)
-{
-	if (!tcp_sockaddr_copy(sock, bytes, len) && sock->sa.sa_family == family)
-		return 0;
-	snprintf(why, why_len, "not an IPv%d socket address", family == AF_INET ? 4 : 6);
-	return -FI_EINVAL;
-}
-
-static int peer_read(const void *bytes, size_t len, int family, struct weft_addr *out,
-		     char *why, size_t why_len)
-{
-	union tcp_sockaddr sock;
-	int ret = family_read(bytes, len, family, &sock, why, why_len);
-
-	if (ret)
-		return ret;
-	if (!tcp_sockaddr_port(&sock) || tcp_sockaddr_any(&sock)) {
-		snprintf(why, why_len,
-			 "an address without a port or without a host: it names no endpoint");
-		return -FI_EINVAL;
-	}
-	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
-	tcp_sockaddr_get(&sock, out);
-	return 0;
-}
-
-static int own_read(const void *bytes, size_t len, int family, struct weft_addr *out, char *why,
-		    size_t why_len)
-{
-	union tcp_sockaddr sock;
-	int ret = family_read(bytes, len, family, &sock, why, why_len);
-
-	if (ret)
-		return ret;
-	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
-	tcp_sockaddr_get(&sock, out);
-	return 0;
-}
-
-static int in_read(const void *bytes, size_t len, struct weft_addr *out, char *why,
-		   size_t why_len)
-{
-	return peer_read(bytes, len, AF_INET, out, why, why_len);
-}
-
-static int in6_read(const void *bytes, size_t len, struct weft_addr *out, char *why,
-		    size_t why_len)
-{
-	return peer_read(bytes, len, AF_INET6, out, why, why_len);
-}
-
-static int in_bind_read(const void *bytes, size_t len, struct weft_addr *out, char *why,
-			size_t why_len)
-{
-	return own_read(bytes, len, AF_INET, out, why, why_len);
-}
-
-static int in6_bind_read(const void *bytes, size_t len, struct weft_addr *out, char *why,
-			 size_t why_len)
-{
-	return own_read(bytes, len, AF_INET6, out, why, why_len);
-}
-
-static size_t addr_write(const struct weft_addr *addr, void *out)
-{
-	union tcp_sockaddr sock;
-	size_t len = tcp_sockaddr_set(&sock, addr);
-
-	memcpy(out, &sock, len);
-	return len;
-}
-
-static size_t sock_str(const union tcp_sockaddr *sock, const char *scheme, char *buf, size_t len)
-{
-	char text[80];
-	int n;
-
-	tcp_sockaddr_str(sock, text, sizeof(text));
-	n = snprintf(buf, len, "%s://%s", scheme, text);
-	return n < 0 ? 0 : (size_t)n + 1;
-}
-
-static size_t in_str(const void *bytes, size_t bytes_len, char *buf, size_t len)
-{
-	union tcp_sockaddr sock = { 0 };
-
-	memcpy(&sock, bytes, sizeof(sock.in));
-	return sock_str(&sock, "fi_sockaddr_in", buf, len);
-}
-
-static size_t in6_str(const void *bytes, size_t bytes_len, char *buf, size_t len)
-{
-	union tcp_sockaddr sock = { 0 };
-
-	memcpy(&sock, bytes, sizeof(sock.in6));
-	return sock_str(&sock, "fi_sockaddr_in6", buf, len);
-}
-
-static int resolve(const char *node, const char *service, uint64_t flags, int family,
-		   struct weft_addr *out)
-{
-	const struct tcp_lookup lookup = { node, service, flags, family, SOCK_STREAM };
-	union tcp_sockaddr sock;
-	char why[128];
-	int cnt;
-
-	cnt = tcp_resolve(&lookup, &sock, 1, why, sizeof(why));
-	if (cnt < 0) {
-		FI_INFO(&tcp_provider, FI_LOG_AV, "%s\n", why);
-		return cnt;
-	}
-	*out = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
-	tcp_sockaddr_get(&sock, out);
-	return 0;
-}
-
-static int in_resolve(const char *node, const char *service, uint64_t flags,
-		      struct weft_addr *out)
-{
-	return resolve(node, service, flags, AF_INET, out);
-}
-
-static int in6_resolve(const char *node, const char *service, uint64_t flags,
-		       struct weft_addr *out)
-{
-	return resolve(node, service, flags, AF_INET6, out);
-}
-
-static void info_address(void **addr, size_t *len, const struct weft_addr *to)
-{
-	union tcp_sockaddr sock;
-	void *copy;
-
-	*len = tcp_sockaddr_set(&sock, to);
-	copy = *len ? malloc(*len) : NULL;
-	if (copy)
-		memcpy(copy, &sock, *len);
-	free(*addr);
-	*addr = copy;
-}
-
-static struct fi_info *info_copy(const struct fi_info *info, const struct weft_addr *src,
-				 const struct weft_addr *dest)
-{
-	struct fi_info *copy = info_dup(info, info_layout_of_core(fi_version()));
-
-	if (!copy)
-		return NULL;
-	copy->handle = NULL;
-	if (src)
-		info_address(&copy->src_addr, &copy->src_addrlen, src);
-	if (dest)
-		info_address(&copy->dest_addr, &copy->dest_addrlen, dest);
-	if ((!src || copy->src_addr) && (!dest || copy->dest_addr))
-		return copy;
-	info_free(copy);
-	return NULL;
-}
+struct platform_lock tcp_hubs_lock = { PTHREAD_MUTEX_INITIALIZER };
 
 static const struct engine_family in_family = {
+	IP_FAMILY_IN,
 	.provider = &tcp_provider,
 	.wires = { "tcp" },
-	.addr_format = FI_SOCKADDR_IN,
-	.addr_len = sizeof(struct sockaddr_in),
-	.addr_read = in_read,
-	.bind_read = in_bind_read,
-	.addr_write = addr_write,
-	.addr_str = in_str,
-	.resolve = in_resolve,
-	.msg = &engine_routed_msg_ops,
-	.tagged = &engine_routed_tagged_ops,
 	.ops_open = mem_ops_open,
-	.info_copy = info_copy,
-	.info_free = info_free,
 	.closing = report_routes,
 };
 
 static const struct engine_family in6_family = {
+	IP_FAMILY_IN6,
 	.provider = &tcp_provider,
 	.wires = { "tcp" },
-	.addr_format = FI_SOCKADDR_IN6,
-	.addr_len = sizeof(struct sockaddr_in6),
-	.addr_read = in6_read,
-	.bind_read = in6_bind_read,
-	.addr_write = addr_write,
-	.addr_str = in6_str,
-	.resolve = in6_resolve,
-	.msg = &engine_routed_msg_ops,
-	.tagged = &engine_routed_tagged_ops,
 	.ops_open = mem_ops_open,
-	.info_copy = info_copy,
-	.info_free = info_free,
 	.closing = report_routes,
 };
 
-/* A fabric is named after its IP network, which distinguishes IPv6 from IPv4. */
+static const char *const rxm_spellings[] = { "ofi_rxm", "ofi_rxm;tcp", NULL };
+static const char *const rxd_spellings[] = { "ofi_rxd", "ofi_rxd;udp", NULL };
+
+/*
+ * The protocol is the one that programs expect of a provider name, and ask for: they compare it
+ * with what their peers have. The wire format is Weft's own under every name: a peer with another
+ * libfabric can't use it.
+ */
+const struct info_identity weft_tcp_identities[] = {
+	{ .name = "tcp",
+	  .control = FI_PROGRESS_AUTO,
+	  .data = FI_PROGRESS_AUTO,
+	  .protocol = FI_PROTO_XNET,
+	  .protocol_version = 1,
+	  .ctx_cnt = 1 },
+	{ .name = "tcp;ofi_rxm",
+	  .control = FI_PROGRESS_AUTO,
+	  .data = FI_PROGRESS_MANUAL,
+	  .spellings = rxm_spellings,
+	  .protocol = FI_PROTO_RXM,
+	  .protocol_version = 1,
+	  .ctx_cnt = 1,
+	  .size = 2048 },
+	{ .name = "sockets",
+	  .control = FI_PROGRESS_AUTO,
+	  .data = FI_PROGRESS_AUTO,
+	  .protocol = FI_PROTO_SOCK_TCP,
+	  .protocol_version = 2,
+	  .ctx_cnt = 16,
+	  .sleeps_on_events = true },
+	{ .name = "udp;ofi_rxd",
+	  .control = FI_PROGRESS_MANUAL,
+	  .data = FI_PROGRESS_MANUAL,
+	  .spellings = rxd_spellings,
+	  .protocol = FI_PROTO_RXD,
+	  .protocol_version = 1,
+	  .ctx_cnt = 1 },
+	{ 0 },
+};
+
 static int tcp_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	bool six = attr && attr->name && strchr(attr->name, ':');
+	const struct fi_info asked = { .fabric_attr = attr };
+	int ret = engine_fabric_open(ip_fabric_six(attr) ? &in6_family : &in_family, attr,
+				     fabric, context);
 
-	return engine_fabric_open(six ? &in6_family : &in_family, attr, fabric, context);
+	if (!ret)
+		container_of(*fabric, struct engine_fabric, fid)->sleeps_on_events =
+			info_identity_of(weft_tcp_identities, &asked)->sleeps_on_events;
+	return ret;
 }
 
 static void tcp_cleanup(void)
@@ -236,20 +103,6 @@ struct fi_provider tcp_provider = {
 	.fabric = tcp_fabric,
 	.cleanup = tcp_cleanup,
 };
-
-/* Reads a number from the environment; one out of bounds is logged and ignored. */
-static void setting(const char *name, int low, int high, int *value)
-{
-	int got;
-
-	if (fi_param_get_int(&tcp_provider, name, &got))
-		return;
-	if (got >= low && got <= high)
-		*value = got;
-	else
-		FI_WARN(&tcp_provider, FI_LOG_CORE,
-			"%s=%d is not between %d and %d and is ignored\n", name, got, low, high);
-}
 
 static void settings_define(void)
 {
@@ -287,9 +140,12 @@ static void settings_read(void)
 		tcp_settings.secret_file = secret;
 	err = fi_param_get_bool(&tcp_provider, "tls", &tls);
 	tcp_settings.tls = err ? err != -FI_ENODATA : tls;
-	setting("port_low_range", 1, 65535, &tcp_settings.port_low);
-	setting("port_high_range", 1, 65535, &tcp_settings.port_high);
-	setting("dead_ms", DEAD_MS_MIN, DEAD_MS_MAX, &tcp_settings.dead_ms);
+	if (err && tcp_settings.tls)
+		FI_WARN(&tcp_provider, FI_LOG_CORE, "FI_TCP_TLS is set and counts as 1\n");
+	ip_bounded_setting(&tcp_provider, "port_low_range", 1, 65535, &tcp_settings.port_low);
+	ip_bounded_setting(&tcp_provider, "port_high_range", 1, 65535, &tcp_settings.port_high);
+	ip_bounded_setting(&tcp_provider, "dead_ms", DEAD_MS_MIN, DEAD_MS_MAX,
+			   &tcp_settings.dead_ms);
 	if (tcp_settings.port_low && !tcp_settings.port_high)
 		tcp_settings.port_high = 65535;
 	if (!tcp_settings.port_low && tcp_settings.port_high)

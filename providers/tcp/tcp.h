@@ -33,11 +33,14 @@ extern struct tcp_settings tcp_settings;
 
 #define TCP_IFACE_VARIABLE "FI_TCP_IFACE"
 
+/* What the engine has there: ENGINE_CAPS or ENGINE_KERNEL_CAPS */
+extern const uint64_t tcp_caps;
+
 /* tcp_getinfo - fi_getinfo for this provider, any thread. Source: fi_getinfo(3) */
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info);
 
-/* weft_tcp_identities - the names of the provider; the last entry has none (getinfo.c) */
+/* weft_tcp_identities - the names of the provider; the last entry has none */
 extern const struct info_identity weft_tcp_identities[];
 
 /* weft_tcp_ini - returns the provider; registers its wire. Called by the core, once */

@@ -14,4 +14,10 @@ void tcp_disarm(struct wire *wire);
 /* tcp_wake - wake the thread that sleeps: poll has work that no socket reports */
 void tcp_wake(struct tcp_wire *wire);
 
+/*
+ * tcp_wake_by - the same: poll has to look at @due_ns
+ * Within a poll: after it, if the thread sleeps for longer than that.
+ */
+void tcp_wake_by(struct tcp_wire *wire, uint64_t due_ns);
+
 #endif

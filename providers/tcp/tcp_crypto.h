@@ -15,7 +15,7 @@
 /* TCP_CRYPTO_LIBRARY - its file, which is looked for as the library that loads it says (rpath) */
 #define TCP_CRYPTO_LIBRARY "libweft-tls.so.0"
 #define TCP_CRYPTO_SYMBOL  "weft_tcp_crypto"
-#define TCP_CRYPTO_VERSION 1
+#define TCP_CRYPTO_VERSION 2
 
 #define TCP_KEY_LEN 32 /* of keys, nonces and keyed hashes, bytes */
 
@@ -58,8 +58,8 @@ struct tcp_crypto {
 	 */
 	int (*handshake)(struct tcp_tls *tls, bool *out);
 	/*
-	 * As recvmsg(2) and sendmsg(2). An end that the other side has not announced by shut() is
-	 * ECONNRESET, and bytes that it has not sent are EIO. A send that took less than there was is
+	 * Return bytes, 0 at the end of the stream, or -FI_E*. An end that the other side has not
+	 * announced by shut() is -FI_ECONNRESET, and bytes that it has not sent are -FI_EIO. A send that took less than there was is
 	 * repeated with the same bytes, though they may have moved and more may follow.
 	 */
 	ssize_t (*recv)(struct tcp_tls *tls, const struct iovec *iov, size_t cnt);

@@ -13,8 +13,12 @@ int tcp_sendv(struct wire_conn *conn, const struct packet *hdr, const struct iov
 /* tcp_data_flush - write queued operations, as much as the kernel takes */
 void tcp_data_flush(struct tcp_conn *conn);
 
-/* tcp_data_watch - have epoll report what the lane waits for; when it is up */
+/*
+ * tcp_data_watch - have epoll report what the lane waits for; when it is up
+ * tcp_data_timer - a timer of the conn has expired: do that, if epoll could not be asked
+ */
 void tcp_data_watch(struct tcp_conn *conn);
+void tcp_data_timer(struct tcp_conn *conn);
 
 /*
  * tcp_data_resume - continue to read a data lane that waits: its header may be due
@@ -35,5 +39,11 @@ void tcp_finished(struct tcp_conn *conn);
  * operations
  */
 int tcp_data_complete(struct tcp_conn *conn);
+
+/*
+ * tcp_data_settle - call done() of what the peer has acknowledged, or need not: the conn ends. That may
+ * have ended it already
+ */
+void tcp_data_settle(struct tcp_conn *conn);
 
 #endif

@@ -22,8 +22,7 @@ int tcp_lane_connect(struct tcp_conn *conn, struct tcp_lane *lane);
 
 /*
  * tcp_greet_answer - read the answer, once this side has proved the secret, where there is one
- * It is in conn->part for a conn that is not up, else with the stream of the lane. Returns as
- * tcp_greet_fill().
+ * It is with the stream of the lane. Returns as tcp_greet_fill().
  */
 int tcp_greet_answer(struct tcp_conn *conn, struct tcp_lane *lane);
 

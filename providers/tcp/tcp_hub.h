@@ -8,6 +8,12 @@
 #include "tcp_wire.h"
 
 /*
+ * All hubs of the process. Rank 3; no function is called while it is held. Defined where it is
+ * initialized.
+ */
+extern struct platform_lock tcp_hubs_lock;
+
+/*
  * tcp_hub_join - join the wires of a domain
  * @domain: NULL: none, the wire gets a hub of its own
  * @why: out: the reason of an error
@@ -25,11 +31,11 @@ void tcp_hub_leave(struct tcp_wire *wire);
  *
  * Sets wire->port and returns 0, or -FI_E*. port->owner is the wire of peers without a nonce.
  */
-int tcp_port_join(struct tcp_wire *wire, const union tcp_sockaddr *wish, bool share);
+int tcp_port_join(struct tcp_wire *wire, const union ip_sockaddr *wish, bool share);
 
 /*
- * tcp_port_leave - stop listening; guests of this wire are refused, and the last wire closes the
- * port
+ * tcp_port_leave - stop listening; guests of this wire are dropped without an answer, and the last
+ * wire closes the port
  */
 void tcp_port_leave(struct tcp_wire *wire);
 
@@ -64,15 +70,19 @@ void tcp_watch_move(struct tcp_hub *hub, struct tcp_lane *from, struct tcp_lane 
 /*
  * tcp_lane_reset - drop what the kernel has sent and the peer has not received
  *
- * A socket that is merely closed delivers it for minutes, should the network heal: payload of operations that have
- * failed, and that others may have replaced since.
+ * The kernel goes on to deliver what a closed socket has sent, for minutes, should the network heal. That would
+ * be payload of operations that have failed, and that others may have replaced since.
  */
 void tcp_lane_reset(struct tcp_lane *lane);
 
 /* tcp_lane_close - close the socket; the lane is NONE afterwards, and has no events left */
 void tcp_lane_close(struct tcp_hub *hub, struct tcp_lane *lane);
 
-/* tcp_starved - log once that descriptors or memory for a socket are lacking */
+/*
+ * tcp_starved - log once that descriptors, memory or ports for a socket are lacking
+ * @what: what can't be done
+ * @err: -FI_E*
+ */
 void tcp_starved(struct tcp_hub *hub, const char *what, int err);
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef WEFT_TCP_LANE_H
 #define WEFT_TCP_LANE_H
 
-#include <sys/socket.h>
+#include "net_socket.h"
 #include "tcp_crypto.h"
 #include "tcp_wire.h"
 
@@ -27,30 +27,32 @@ void tcp_lane_insecure(struct tcp_lane *lane);
  */
 bool tcp_lane_shut(struct tcp_lane *lane);
 
-/* Those below, of a lane that is encrypted */
+/* tcp_lane_decrypt, tcp_lane_encrypt - tcp_lane_recvmsg() and tcp_lane_sendmsg() of a lane that is encrypted */
 ssize_t tcp_lane_decrypt(struct tcp_lane *lane, const struct iovec *iov, size_t cnt);
 ssize_t tcp_lane_encrypt(struct tcp_lane *lane, const struct iovec *iov, size_t cnt);
+
+/* tcp_lane_requeue - tcp_lane_rest() of a lane that is encrypted */
 void tcp_lane_requeue(struct tcp_conn *conn, struct tcp_lane *lane);
 
 /*
- * tcp_lane_recv, tcp_lane_recvmsg, tcp_lane_send, tcp_lane_sendmsg - as recv(2) and so on
+ * tcp_lane_recv, tcp_lane_recvv, tcp_lane_send, tcp_lane_sendv - as recv(2) and so on; of pieces
  *
- * Of a message header the pieces count alone. Sends raise no SIGPIPE. A send that has failed for
- * lack of room is repeated with the same bytes first, though they may have moved and more may follow.
- * Returns bytes, 0 at the end of the stream, or -1 with errno.
+ * Sends raise no SIGPIPE. A send that has failed for lack of room is repeated with the same
+ * bytes first, though they may have moved and more may follow.
+ * Returns bytes, 0 at the end of the stream, or -FI_E*.
  */
 static inline ssize_t tcp_lane_recv(struct tcp_lane *lane, void *room, size_t len)
 {
 	if (unlikely(lane->secure))
 		return tcp_lane_decrypt(lane, &(struct iovec){ room, len }, 1);
-	return recv(lane->fd, room, len, 0);
+	return sys_socket_recv(lane->fd, room, len, 0);
 }
 
-static inline ssize_t tcp_lane_recvmsg(struct tcp_lane *lane, struct msghdr *msg)
+static inline ssize_t tcp_lane_recvv(struct tcp_lane *lane, struct iovec *iov, size_t cnt)
 {
 	if (unlikely(lane->secure))
-		return tcp_lane_decrypt(lane, msg->msg_iov, msg->msg_iovlen);
-	return recvmsg(lane->fd, msg, 0);
+		return tcp_lane_decrypt(lane, iov, cnt);
+	return sys_socket_recvv(lane->fd, iov, cnt);
 }
 
 static inline ssize_t tcp_lane_send(struct tcp_lane *lane, const void *bytes, size_t len,
@@ -59,14 +61,14 @@ static inline ssize_t tcp_lane_send(struct tcp_lane *lane, const void *bytes, si
 	if (unlikely(lane->secure))
 		return tcp_lane_encrypt(lane, &(struct iovec){ (void *)(uintptr_t)bytes, len },
 					1);
-	return send(lane->fd, bytes, len, MSG_NOSIGNAL | flags);
+	return sys_socket_send(lane->fd, bytes, len, flags);
 }
 
-static inline ssize_t tcp_lane_sendmsg(struct tcp_lane *lane, const struct msghdr *msg)
+static inline ssize_t tcp_lane_sendv(struct tcp_lane *lane, struct iovec *iov, size_t cnt)
 {
 	if (unlikely(lane->secure))
-		return tcp_lane_encrypt(lane, msg->msg_iov, msg->msg_iovlen);
-	return sendmsg(lane->fd, msg, MSG_NOSIGNAL);
+		return tcp_lane_encrypt(lane, iov, cnt);
+	return sys_socket_sendv(lane->fd, iov, cnt);
 }
 
 /*

@@ -15,10 +15,13 @@
  *
  * Reno for a connection inside this host; others keep the system's choice, or that of their route.
  */
-void tcp_set_connecting(int fd, const union tcp_sockaddr *to);
+void tcp_set_connecting(int fd, const union ip_sockaddr *to);
 void tcp_set_connected(int fd);
 void tcp_set_listening(struct tcp_hub *hub, int fd);
 void tcp_set_accepted(const struct tcp_hub *hub, int fd);
+
+/* tcp_within_host - returns true for a connected socket whose both ends are on this host */
+bool tcp_within_host(int fd);
 
 /* tcp_set_options - send small packets at once, and detect a dead host while nothing is under way */
 void tcp_set_options(int fd);
@@ -26,7 +29,12 @@ void tcp_set_options(int fd);
 /* tcp_set_window - begin with a receive buffer of @len bytes */
 void tcp_set_window(int fd, int len);
 
-/* tcp_set_timeout - bound the time that data stays unacknowledged; 0: the kernel's default */
-void tcp_set_timeout(int fd, unsigned int ms);
+/*
+ * tcp_set_greeting - until the answer: the time that data stays unacknowledged is bounded, and the
+ * peer's kernel is asked each second
+ * tcp_set_greeted - from then on as tcp_set_options()
+ */
+void tcp_set_greeting(int fd);
+void tcp_set_greeted(int fd);
 
 #endif

@@ -111,7 +111,7 @@ size_t tcp_prove_seal(const struct tcp_lane *lane, const struct tcp_answer *answ
  * Returns -FI_EKEYREJECTED if they are of the proof: a line was logged, and the other side was told; else 0.
  */
 int tcp_prove_stranger(struct tcp_hub *hub, struct tcp_lane *lane, const void *intro,
-		       const union tcp_sockaddr *to);
+		       const union ip_sockaddr *to);
 
 /* tcp_prove_end - the lane is up, or closed: what was needed to prove is freed */
 void tcp_prove_end(struct tcp_lane *lane);

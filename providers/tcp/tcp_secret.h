@@ -23,9 +23,10 @@ struct tcp_secret {
  * @out: out: owned, or NULL if there is no secret
  * @why: out: what is wrong
  *
- * The file is read each time. Any thread. Returns 0; -FI_EACCES: there is to be a secret, and there is none: the file can't
- * be read, others than its owner, us or root, may read it, its length is wrong, the settings contradict each other, or this
- * Weft was built without TLS; -FI_EMFILE, -FI_ENFILE, -FI_ENOMEM, -FI_EIO.
+ * The file is read each time. Any thread. Returns 0, -FI_EACCES, -FI_EMFILE, -FI_ENFILE, -FI_ENOMEM or
+ * -FI_EIO. -FI_EACCES: the settings ask for a secret or for TLS, and there is no secret. The file can't be
+ * read, belongs to neither us nor root, is open to others or has a wrong length; or TLS is asked for without
+ * a file; or this Weft was built without OpenSSL.
  */
 int tcp_secret_create(struct tcp_secret **out, char *why, size_t why_len);
 

@@ -60,12 +60,22 @@ static inline void tcp_session_wrote(struct tcp_conn *conn)
  */
 void tcp_session_turn(struct tcp_conn *conn);
 
+/*
+ * tcp_session_grow - make room for @len bytes at the tail of a buffer that has too little
+ * Returns false when there is none: TCP_OUT_LEN bytes are retained, or memory is lacking.
+ */
+bool tcp_session_grow(struct tcp_conn *conn, size_t len);
+
+/*
+ * tcp_session_shrink - a conn that is not in use keeps no more memory than what it retains takes
+ * Not between claim and publish.
+ */
+void tcp_session_shrink(struct tcp_conn *conn);
+
 /* tcp_session_room - returns true if @len more bytes can be retained */
 static inline bool tcp_session_room(struct tcp_conn *conn, size_t len)
 {
-	if (conn->tail + len > TCP_OUT_TURN)
-		tcp_session_turn(conn);
-	return conn->tail + len <= TCP_OUT_LEN;
+	return likely(conn->tail + len <= conn->out_turn) || tcp_session_grow(conn, len);
 }
 
 /*
@@ -94,10 +104,19 @@ bool tcp_session_ready(const struct tcp_conn *conn);
 /* tcp_session_tell - append an acknowledgement that is due, if there is room for it */
 void tcp_session_tell(struct tcp_conn *conn);
 
+/* tcp_session_idle - append a TCP_OP_IDLE. Returns false without memory */
+bool tcp_session_idle(struct tcp_conn *conn);
+
+/*
+ * tcp_session_last - append an acknowledgement that is due, in front of the orderly end: the last one,
+ * for which there is room
+ */
+void tcp_session_last(struct tcp_conn *conn);
+
 /*
  * tcp_session_acked - the peer acknowledges the first @control and @data bytes of the lanes
- * Fewer than were acknowledged before are no news: what was sent before a break is sent again after
- * the new socket has told of all. Returns 0, or -FI_EINVAL for bytes that were not sent.
+ * Fewer than were acknowledged before change nothing: such an acknowledgement was sent before a break, and is sent
+ * again on the new socket, whose greeting has told of all. Returns 0, or -FI_EINVAL for bytes that were not sent.
  */
 int tcp_session_acked(struct tcp_conn *conn, uint64_t control, uint64_t data);
 
@@ -129,6 +148,19 @@ static inline bool tcp_session_silence(int err)
  */
 bool tcp_session_broken(struct tcp_conn *conn, struct tcp_lane *lane, int err);
 
+/*
+ * tcp_session_lost - a lane of a conn that is up has no socket: have the timer make it again
+ * @err: how it broke; 0: it was closed in order
+ */
+void tcp_session_lost(struct tcp_conn *conn, struct tcp_lane *lane, uint64_t now, int err);
+
+/*
+ * tcp_session_unplug - close the socket of a lane, which gathers what is sent from then on, as it does
+ * when the kernel takes no more
+ * @state: TCP_LANE_BROKEN, TCP_LANE_IDLE; or TCP_LANE_NONE for a data lane that is opened when it is needed
+ */
+void tcp_session_unplug(struct tcp_conn *conn, struct tcp_lane *lane, enum tcp_lane_state state);
+
 /* tcp_session_failed - an attempt to make a lane has failed. Returns false if there is no other */
 bool tcp_session_failed(struct tcp_conn *conn, struct tcp_lane *lane, int err);
 
@@ -138,6 +170,12 @@ bool tcp_session_failed(struct tcp_conn *conn, struct tcp_lane *lane, int err);
  * -FI_E* that ends the conn.
  */
 int tcp_session_dial(struct tcp_conn *conn, struct tcp_lane *lane);
+
+/*
+ * tcp_session_ask - have the side that connected open the data lane, or make it again: at once, or when there
+ * is memory to tell it
+ */
+void tcp_session_ask(struct tcp_conn *conn);
 
 /* tcp_session_wanted - the peer wants another data lane than the one of @turn. Only from poll */
 void tcp_session_wanted(struct tcp_conn *conn, uint64_t turn);

@@ -31,14 +31,16 @@
  *	flow.c	   payload that arrives after its header, on either lane
  *	session.c  what outlives the sockets: counts, what is retained, acknowledgements
  *	resume.c   a lane that has broken is made again
+ *	shown.c    counts, for tools
+ *	idle.c	   conns that are closed where descriptors run out
  *
  * All of it runs on the thread that holds the endpoint's domain.
  */
 #ifndef WEFT_TCP_WIRE_H
 #define WEFT_TCP_WIRE_H
 
-#include <errno.h>
 #include <rdma/fi_errno.h>
+#include <weft/mem_stats.h>
 #include "address.h"
 #include "list.h"
 #include "wire.h"
@@ -50,6 +52,8 @@
 #define TCP_CARRY_REST 16u	   /* answers, after a stream, before control takes one again */
 #define TCP_OUT_LEN    (256u << 10) /* output of a conn that the peer has not acknowledged */
 #define TCP_OUT_SPARE  4096u	    /* room beyond it for the wire's own packets */
+#define TCP_OUT_FIRST \
+	1024u /* bytes of the output buffer at first; each next is 4 times as large */
 #define TCP_OUT_TURN \
 	(48u << 10) /* where the output begins anew at the front, if that is cheap */
 #define TCP_ACK_LEN (16u << 10) /* input of the control lane after which it is acknowledged */
@@ -67,7 +71,8 @@
 #define TCP_IN_LARGE 1024u
 #define TCP_IN_HEAD      \
 	(TCP_CLAIM_MAX + \
-	 CACHE_LINE)	 /* room in front of what is read, for the first part of a packet */
+	 CACHE_LINE) /* room in front of what is read, for the first part of a packet */
+#define TCP_PART_MAX  (sizeof(struct packet) + TCP_CLAIM_MAX) /* first part of a packet */
 #define TCP_BURST     4u /* packets written one by one between two polls; see tcp_publish() */
 #define TCP_BATCH_LEN (16u << 10) /* gathered bytes that are written at once */
 #define TCP_GUEST_MAX 256u	  /* accepted sockets of a port that are not admitted yet */
@@ -97,6 +102,14 @@ enum tcp_lane_state {
 	TCP_LANE_UP,
 	TCP_LANE_ENDED,	 /* nothing more arrives: closed by the peer, or broken for good */
 	TCP_LANE_BROKEN, /* without a socket, until it is made again: see tcp_session.h */
+	TCP_LANE_IDLE, /* control lane: without a socket, until it is needed: see tcp_idle.h */
+};
+
+/* A data lane without a socket that has something to send. */
+enum tcp_want {
+	TCP_WANT_NONE,
+	TCP_WANT_DUE, /* for lack of resources it was not opened, nor asked for: the timer does so */
+	TCP_WANT_ASKED, /* TCP_OP_LANE was sent, for its last socket */
 };
 
 /* One socket. */
@@ -119,12 +132,14 @@ struct tcp_lane {
 	struct tcp_proof *proof;
 	/* Encrypts the lane; NULL: nothing does */
 	struct tcp_secure *secure;
+	/* While greeting: what the kernel has not taken (tcp_say.h), or NULL */
+	struct tcp_unsaid *unsaid;
 };
 
 #define TCP_MAGIC 0x77746370u /* "pctw" */
 #define TCP_ANSWER_MAGIC \
 	0x61746370u /* not TCP_MAGIC: a socket that is connected to itself reads its own preamble */
-#define TCP_VERSION 4u
+#define TCP_VERSION 5u
 /* Bytes of a session's secret */
 #define TCP_COOKIE_LEN 16u
 
@@ -189,6 +204,8 @@ enum tcp_op {
 	TCP_OP_LANE = 0xf1,
 	/* tag, data: bytes that have arrived on the control lane and on the data lane */
 	TCP_OP_ACK = 0xf2,
+	/* As TCP_OP_ACK; and this side agrees to close both lanes, as long as nothing follows */
+	TCP_OP_IDLE = 0xf3,
 };
 
 /* A sendv operation. */
@@ -246,6 +263,10 @@ struct tcp_stream {
 	uint32_t vain;
 	/* It breaks for good with the next look at the conn's timer */
 	bool over;
+	/* It has lost its socket: counted in hub->counts */
+	bool broken;
+	/* Its socket was closed because the conn was idle */
+	bool rested;
 	/* While it is broken: last sign of the peer's host; since when its port refuses, or 0 */
 	uint64_t contact_ns, refused_ns;
 	/* Time of the next attempt; while connecting: until when the attempt may take */
@@ -257,16 +278,27 @@ struct tcp_stream {
 	struct tcp_answer answer;
 };
 
+/* What a conn has in hub->counts: tcp_shown.h */
+struct tcp_shown {
+	/* It is one of those that are up, that are proved, that are encrypted */
+	bool up, proved, encrypted;
+	/* Bytes, when they were looked at last */
+	uint64_t retained, sent, received;
+};
+
 /* What outlives the sockets of a conn. */
 struct tcp_session {
 	/* Both sides retain what was sent until it is acknowledged: not for MSG endpoints */
 	bool on;
 	/* An acknowledgement is due: it leaves with the next packet, if not before */
 	bool ack_due;
-	/* There was no room to tell the peer that the data lane has broken: it is due again */
-	bool ask_due;
 	/* It is one of wire->lost_cnt */
 	bool counted;
+	/*
+	 * The peer names another address than its socket came from, and has not answered there: another
+	 * host may have it, where addresses are translated
+	 */
+	bool elsewhere;
 	/* Ends of payload on the data lane that the peer has not been told of */
 	uint32_t ends;
 	/* wire->tick when ack_due was set last, and at the first of @ends */
@@ -278,6 +310,18 @@ struct tcp_session {
 	/* Of the peer's TCP_OP_BYE */
 	uint64_t bye_len;
 	struct tcp_stream control, data;
+};
+
+/* What both sides have said about closing a conn that is idle: see tcp_idle.h */
+struct tcp_idle {
+	/* Bytes of the control lane up to the last TCP_OP_IDLE of this side and of the peer; 0: none */
+	uint64_t said, heard;
+	/* Bytes and operations of the conn at the last look */
+	uint64_t seen;
+	/* When the peer was asked last; when the conn was closed */
+	uint64_t since_ns;
+	/* A TCP_OP_IDLE has arrived: the end of the poll looks whether both sides agree */
+	bool due;
 };
 
 struct tcp_conn {
@@ -301,10 +345,12 @@ struct tcp_conn {
 	struct list telling;
 	/* Link in wire->waiting: the data lane is not read until the turn of its header */
 	struct list waiting;
+	/* Link in hub->used, while the control lane of a session is up */
+	struct list used;
 	/* Time of the next look at what has to be done without an event */
 	uint64_t due_ns;
-	/* When @ending: time at which to end the conn */
-	uint64_t end_ns;
+	/* When @ending: time at which to end the conn, if no more than so many bytes have arrived by then */
+	uint64_t end_ns, end_seen;
 	/* This side connected */
 	bool ours;
 	bool dead;
@@ -313,12 +359,12 @@ struct tcp_conn {
 	/* The peer closes in order */
 	bool bye_received;
 	bool bye_sent;
-	/* TCP_OP_LANE was sent */
-	bool lane_asked;
-	/* For lack of resources the data lane could not be opened, nor asked for: it is due again */
-	bool open_due;
+	/* enum tcp_want */
+	uint8_t want;
 	/* One lane has ended */
 	bool ending;
+	/* What was sent before TCP_OP_BYE had all arrived when that was sent: a break is the end */
+	bool delivered;
 	/* The end of both lanes was sent */
 	bool shut;
 	/* It has failed: what the kernel still has of it must not arrive */
@@ -331,6 +377,8 @@ struct tcp_conn {
 	 * retained until the peer has acknowledged them.
 	 */
 	uint8_t *out;
+	/* Bytes of @out; of them, those that are used before it begins anew, or grows */
+	uint32_t out_size, out_turn;
 	uint32_t kept, head, tail;
 	/* Place of out[0] in the lane's byte stream */
 	uint64_t out_pos;
@@ -347,6 +395,8 @@ struct tcp_conn {
 
 	struct tcp_bulk *bulk;
 	struct tcp_session session;
+	struct tcp_shown shown;
+	struct tcp_idle idle;
 	uint8_t cookie[TCP_COOKIE_LEN];
 	uint64_t peer_epoch;
 	/* Time of the last look at the kernel's state of the connection */
@@ -354,25 +404,27 @@ struct tcp_conn {
 	/* Hello of the side that connected; of the peer only until the conn is up */
 	struct hello hello;
 	/* Where the peer listens: with @ours the address of both lanes. Port 0: not known */
-	union tcp_sockaddr remote;
+	union ip_sockaddr remote;
 	/* Nonce of the peer there */
 	uint8_t to[ADDR_NONCE_LEN];
 
 	/*
-	 * Control lane, in: the answer while greeting, then the first part of a packet; or, for a
-	 * large packet, its payload and the padding behind that.
+	 * Control lane, in: the first part of a packet; or, for a large packet, its payload and the
+	 * padding behind that.
 	 */
 	struct tcp_flow flow;
 	/* A large packet is expected: the first read is of TCP_IN_LARGE bytes */
 	bool in_large;
 	/* Bytes of padding that have not arrived */
 	uint32_t padding;
+	/* While the endpoint closes: bytes of a packet to be discarded, in place of the three above */
+	uint64_t skip;
 	uint32_t part_len;
-	uint8_t part[sizeof(struct packet) + TCP_CLAIM_MAX];
+	/* Room for TCP_PART_MAX bytes; NULL: no packet has come in parts lately */
+	uint8_t *part;
 };
 
-_Static_assert(sizeof(((struct tcp_conn *)0)->part) <= TCP_IN_HEAD,
-	       "goes in front of what is read");
+_Static_assert(TCP_PART_MAX <= TCP_IN_HEAD, "goes in front of what is read");
 
 /* An accepted socket until its preamble is complete and its wire has admitted it. */
 struct tcp_guest {
@@ -402,7 +454,7 @@ struct tcp_port {
 	bool shared;
 	uint16_t number;
 	/* Address that was asked for */
-	union tcp_sockaddr requested;
+	union ip_sockaddr requested;
 	uint32_t guest_cnt;
 	struct list guests;
 };
@@ -417,6 +469,10 @@ struct tcp_hub {
 	struct list wires, ports;
 	/* Dead guests, freed once the events have been handled */
 	struct list dead_guests;
+	/* Conns that may be closed when they are idle; those in use lately are behind others */
+	struct list used;
+	/* When no such conn was found last */
+	uint64_t vain_ns;
 	/* Ports whose listener is not watched for a while */
 	uint32_t paused_cnt;
 	/* Calls of epoll_wait() */
@@ -435,6 +491,11 @@ struct tcp_hub {
 	uint8_t prove_logged;
 	/* What peers have to know; NULL: nothing. Owned */
 	struct tcp_secret *secret;
+	/* For tools: tcp_shown.h. NULL: nothing shows them */
+	struct weft_mem_part *part;
+	/* It was tried to open that */
+	bool part_tried;
+	uint64_t counts[WEFT_MEM_TCP_COUNTS];
 	/* The system's congestion control, if listeners may not set it; else empty */
 	char congestion[TCP_CONGESTION_LEN];
 	/* Input of a control lane; data that is discarded goes here too */
@@ -466,6 +527,10 @@ struct tcp_wire {
 	bool polling;
 	/* A thread sleeps, and has to be woken for work that no socket reports */
 	bool armed;
+	/* When that thread looks by itself at the latest; UINT64_MAX: never; 0: it is woken */
+	uint64_t armed_ns;
+	/* poll has found work for before that */
+	bool wake_due;
 	/* Inside close(): the engine is not called any more */
 	bool closing;
 	/* It connects, and listens nowhere; with @local, its connections come from there */
@@ -484,20 +549,28 @@ struct tcp_wire {
 	struct list requests;
 	/* Dead conns, freed at the end of poll */
 	struct list dead_conns;
-	union tcp_sockaddr local;
+	union ip_sockaddr local;
 	/* Conns that have lost their control lane, and wait until the peer makes it again */
 	uint32_t lost_cnt;
 	/* Sockets of conns that broke, and that were made again */
 	uint64_t breaks, resumes;
+	/* Conns that were closed because they were idle */
+	uint64_t rests;
 };
 
 extern const struct wire_ops tcp_wire_ops;
 extern const struct wire_provider tcp_wire_provider;
 
-/* tcp_no_room - returns true if a send that fails with @err, an errno, is to be tried again later */
+/* tcp_no_room - returns true if a send that fails with @err, -FI_E*, is to be tried again later */
 static inline bool tcp_no_room(int err)
 {
-	return err == EAGAIN || err == ENOBUFS || err == ENOMEM;
+	return err == -FI_EAGAIN || err == -FI_ENOBUFS || err == -FI_ENOMEM;
+}
+
+/* tcp_none_yet - returns true if a read that fails with @err, -FI_E*, finds nothing for now */
+static inline bool tcp_none_yet(ssize_t err)
+{
+	return err == -FI_EAGAIN || err == -FI_EINTR;
 }
 
 static inline struct tcp_wire *tcp_wire_of(const struct tcp_conn *conn)

@@ -3,8 +3,8 @@
  * The TCP wire of an endpoint: its address, and the poll that moves everything. Called by the
  * engine through tcp_wire_ops, on the thread that holds the endpoint's domain.
  */
-#include <sys/epoll.h>
 #include "iface.h"
+#include "net_socket.h"
 #include "tcp.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
@@ -13,6 +13,7 @@
 #include "tcp_greet.h"
 #include "tcp_hot.h"
 #include "tcp_hub.h"
+#include "tcp_idle.h"
 #include "tcp_session.h"
 #include "tcp_wire.h"
 
@@ -24,41 +25,41 @@ void tcp_due(struct tcp_conn *conn, uint64_t ns)
 		conn->due_ns = ns;
 	list_remove(&conn->timed);
 	list_add_tail(&tcp_wire_of(conn)->timed, &conn->timed);
-	tcp_wake(tcp_wire_of(conn));
+	tcp_wake_by(tcp_wire_of(conn), conn->due_ns);
 }
 
 /* @at: out: where to listen; wire->local: where peers connect to, without the port. */
 static int choose_address(struct tcp_wire *wire, const struct weft_addr *bind_addr,
-			  union tcp_sockaddr *at, char *why, size_t why_len)
+			  union ip_sockaddr *at, char *why, size_t why_len)
 {
-	const struct tcp_iface_setting setting = { TCP_IFACE_VARIABLE, tcp_settings.iface };
+	const struct ip_iface_setting setting = { TCP_IFACE_VARIABLE, tcp_settings.iface };
 	int err;
 
 	if (!bind_addr || !bind_addr->family) {
-		err = tcp_iface_default(&setting, AF_UNSPEC, at, why, why_len);
+		err = ip_iface_default(&setting, AF_UNSPEC, at, why, why_len);
 		if (err)
 			return err;
 		if (bind_addr && bind_addr->port)
-			tcp_sockaddr_set_port(at, bind_addr->port);
+			ip_sockaddr_set_port(at, bind_addr->port);
 		wire->local = *at;
 		return 0;
 	}
-	if (!tcp_sockaddr_set(at, bind_addr)) {
+	if (!ip_sockaddr_set(at, bind_addr)) {
 		snprintf(why, why_len, "address family %u is neither IPv4 nor IPv6",
 			 bind_addr->family);
 		return -FI_EINVAL;
 	}
-	if (!tcp_sockaddr_any(at)) {
+	if (!ip_sockaddr_any(at)) {
 		wire->local = *at;
 		return 0;
 	}
-	return tcp_iface_default(&setting, at->sa.sa_family, &wire->local, why, why_len);
+	return ip_iface_default(&setting, at->sa.sa_family, &wire->local, why, why_len);
 }
 
 static int start_listening(struct tcp_wire *wire, const struct wire_attr *attr, char *why,
 			   size_t why_len)
 {
-	union tcp_sockaddr at = { 0 };
+	union ip_sockaddr at = { 0 };
 	char name[64];
 	int err;
 
@@ -67,11 +68,16 @@ static int start_listening(struct tcp_wire *wire, const struct wire_attr *attr, 
 		return err;
 	err = tcp_port_join(wire, &at, attr->by_nonce);
 	if (err) {
-		tcp_sockaddr_str(&at, name, sizeof(name));
-		snprintf(why, why_len, "can't listen at %s: %s", name, strerror(-err));
+		ip_sockaddr_str(&at, name, sizeof(name));
+		if (err == -FI_EADDRINUSE && !ip_sockaddr_port(&at) && tcp_settings.port_low)
+			snprintf(why, why_len,
+				 "can't listen at %s: no port from %d to %d is free", name,
+				 tcp_settings.port_low, tcp_settings.port_high);
+		else
+			snprintf(why, why_len, "can't listen at %s: %s", name, strerror(-err));
 		return err;
 	}
-	tcp_sockaddr_set_port(&wire->local, wire->port->number);
+	ip_sockaddr_set_port(&wire->local, wire->port->number);
 	return 0;
 }
 
@@ -116,14 +122,14 @@ int tcp_open(struct engine_ep *ep, const struct wire_attr *attr, struct weft_add
 	wire->dials = attr->dials;
 	if (attr->dials) {
 		if (attr->bind)
-			tcp_sockaddr_set(&wire->local, attr->bind);
+			ip_sockaddr_set(&wire->local, attr->bind);
 		*out = &wire->wire;
 		return 0;
 	}
 	err = start_listening(wire, attr, why, why_len);
 	if (err)
 		goto err_leave;
-	tcp_sockaddr_get(&wire->local, addr);
+	ip_sockaddr_get(&wire->local, addr);
 	if (wire->port->owner != wire)
 		addr->flags |= ADDR_PORT_SHARED;
 	*out = &wire->wire;
@@ -138,7 +144,7 @@ err_free:
 
 void tcp_local(struct wire *wire, char *buf, size_t len)
 {
-	tcp_sockaddr_str(&tcp_wire_from(wire)->local, buf, len);
+	ip_sockaddr_str(&tcp_wire_from(wire)->local, buf, len);
 }
 
 void tcp_reap(struct tcp_wire *wire)
@@ -149,6 +155,7 @@ void tcp_reap(struct tcp_wire *wire)
 	while ((node = list_pop(&wire->dead_conns))) {
 		conn = container_of(node, struct tcp_conn, link);
 		free(conn->out);
+		free(conn->part);
 		free(conn->bulk);
 		free(conn);
 	}
@@ -192,6 +199,8 @@ static void serve_dirty(struct tcp_wire *wire)
 			tcp_control_flush(conn);
 		else if (conn->session.ack_due)
 			tcp_session_tell(conn);
+		if (unlikely(conn->idle.due))
+			tcp_idle_turn(conn);
 	}
 }
 
@@ -333,6 +342,11 @@ static int turn(struct tcp_wire *wire)
 	if (!list_empty(&wire->dirty))
 		serve_dirty(wire);
 	wire->polling = false;
+	if (unlikely(wire->wake_due)) {
+		wire->wake_due = false;
+		wire->armed_ns = 0;
+		tcp_wake(wire);
+	}
 	tcp_reap(wire);
 	return moved;
 }
@@ -373,6 +387,13 @@ static void close_drained(struct tcp_wire *wire)
 	}
 }
 
+/* What arrives from now on is discarded, and not acknowledged. */
+static void begin_end(struct tcp_conn *conn)
+{
+	tcp_session_last(conn);
+	tcp_control_discard(conn);
+}
+
 void tcp_close(struct wire *out)
 {
 	struct tcp_wire *wire = tcp_wire_from(out);
@@ -388,6 +409,8 @@ void tcp_close(struct wire *out)
 		conn = container_of(node, struct tcp_conn, link);
 		if (!conn->conn.up || wire->hub->forked)
 			tcp_conn_bury(conn);
+		else
+			begin_end(conn);
 	}
 	close_drained(wire);
 	/*
@@ -407,6 +430,10 @@ void tcp_close(struct wire *out)
 		FI_INFO(&tcp_provider, FI_LOG_EP_CTRL,
 			"%llu sockets broke, and %llu were made again\n",
 			(unsigned long long)wire->breaks, (unsigned long long)wire->resumes);
+	if (wire->rests)
+		FI_INFO(&tcp_provider, FI_LOG_EP_CTRL,
+			"%llu times an idle connection was closed for want of descriptors\n",
+			(unsigned long long)wire->rests);
 	tcp_port_leave(wire);
 	tcp_hub_leave(wire);
 	free(wire);

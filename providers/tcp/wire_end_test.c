@@ -5,17 +5,15 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <net/if.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "mock_engine.h"
+#include "mock_network.h"
 #include "tcp_conn.h"
 #include "tcp_greet.h"
 
@@ -29,20 +27,18 @@ static void *poll_until_down(void *arg)
 	return NULL;
 }
 
-/* More than the kernel takes: close() waits for the peer to read it. */
-static void close_delivers_what_was_published(void **state)
+/* Closes @b behind more than the kernel takes. Returns false if that took longer than close() waits. */
+static bool closes_behind(struct side *a, struct side *b, uint8_t *bytes, size_t len)
 {
-	struct side *a = side_open(NULL), *b = side_open(NULL);
-	size_t len = 5u << 20;
-	uint8_t *bytes = malloc(len);
 	struct iovec iov = { bytes, len };
 	struct wire_conn *ab, *ba;
 	struct sent sent[2] = { 0 };
 	pthread_t thread;
+	uint64_t begun;
 	uint32_t cnt;
+	bool late;
 	int i;
 
-	pattern(bytes, len, 1);
 	pair_up(a, b, &ab, &ba);
 	/* from the side whose lane is not up yet, too */
 	assert_int_equal(send_bulk(ba, 1, &iov, 1, &sent[0]), 0);
@@ -50,18 +46,110 @@ static void close_delivers_what_was_published(void **state)
 	for (cnt = 0; cnt < 15 && publish(ba, cnt, TCP_CLAIM_MAX, true); cnt++)
 		;
 	pthread_create(&thread, NULL, poll_until_down, a);
+	begun = platform_now_ns();
 	tcp_close(b->wire);
+	late = platform_now_ns() - begun >= TCP_END_NS;
 	b->wire = NULL;
 	pthread_join(thread, NULL);
 	assert_int_equal(sent[0].done + sent[1].done, 0);
 	assert_int_equal(a->downs, 1);
+	if (late)
+		return false;
 	assert_int_equal(a->last_err, 0);
 	assert_int_equal(a->got_cnt, cnt + 2);
 	for (i = 0; i < a->got_cnt; i++)
 		assert_true(payload_right(&a->got[i]));
+	return true;
+}
+
+/* close() waits for the peer to read it. Once more where the peer's thread had no core meanwhile. */
+static void close_delivers_what_was_published(void **state)
+{
+	size_t len = 5u << 20;
+	uint8_t *bytes = malloc(len);
+	bool delivered = false;
+
+	pattern(bytes, len, 1);
+	for (int tries = 0; tries < 20 && !delivered; tries++) {
+		struct side *a = side_open(NULL), *b = side_open(NULL);
+
+		delivered = closes_behind(a, b, bytes, len);
+		side_close(b);
+		side_close(a);
+	}
+	assert_true(delivered);
+	free(bytes);
+}
+
+/* Two connected endpoints with both lanes up. */
+static void pair_of_endpoints(struct side **a, struct side **b, struct wire_conn **ab,
+			      struct wire_conn **ba)
+{
+	static uint8_t bytes[TCP_CARRY_MAX + 1];
+	struct iovec iov = { bytes, sizeof(bytes) };
+
+	*a = side_open(NULL);
+	*b = side_open(NULL);
+	(*a)->hello.kind = (*b)->hello.kind = HELLO_MSG;
+	pair_up_data(*a, *b, ab, ba, &iov);
+}
+
+/* A program that computes for seconds between two polls gets what the peer has sent before its end. */
+static void what_is_in_the_sockets_at_the_end_is_read_however_late(void **state)
+{
+	size_t len = 3u << 20;
+	uint8_t *bytes = malloc(len);
+	struct iovec iov = { bytes, len };
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+	struct side *a, *b;
+	struct tcp_conn *conn;
+
+	pattern(bytes, len, 1);
+	pair_of_endpoints(&a, &b, &ab, &ba);
+	assert_int_equal(send_bulk(ba, 1, &iov, 1, &sent), 0);
+	DRIVE(b, NULL, sent.done);
 	side_close(b);
+	conn = tcp_conn_from(ab);
+	start_clock();
+	while (!a->downs && !expired()) {
+		if (conn->ending) { /* a second has passed */
+			conn->end_ns = platform_now_ns();
+			tcp_due(conn, conn->end_ns);
+		}
+		side_poll(a);
+	}
+	assert_int_equal(a->got_cnt, 1);
+	assert_true(payload_right(&a->got[0]));
+	assert_int_equal(a->last_err, 0);
 	side_close(a);
 	free(bytes);
+}
+
+/* The peer has ended, so that its port refuses: what it has sent before is in the other socket. */
+static void a_data_lane_that_is_refused_takes_nothing_away(void **state)
+{
+	static uint8_t bytes[TCP_CARRY_MAX + 1];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct wire_conn *ab, *ba;
+	struct sent sent = { 0 };
+	uint32_t cnt = 0;
+
+	a->hello.kind = b->hello.kind = HELLO_MSG;
+	pair_up(a, b, &ab, &ba);
+	while (cnt < 60 && publish(ba, cnt, TCP_CLAIM_MAX, false)) {
+		side_poll(b);
+		cnt++;
+	}
+	side_close(b);
+	assert_int_equal(send_bulk(ab, 0, &iov, 1, &sent), 0);
+	DRIVE(a, NULL, a->downs);
+	assert_int_equal(a->got_cnt, cnt);
+	for (uint32_t i = 0; i < cnt; i++)
+		assert_true(payload_right(&a->got[i]));
+	assert_int_equal(a->last_err, 0);
+	side_close(a);
 }
 
 /* The peer never reads: close() takes its second, and then gives up. */
@@ -219,12 +307,12 @@ static void without_descriptors_peers_wait_and_nothing_spins(void **state)
 	assert_int_equal(
 		tcp_connect(a->wire, (struct engine_peer *)b, &b->addr, &a->hello, &other),
 		-FI_EAGAIN);
+	/* between a rest and the next one it is not paused, for one poll */
+	DRIVE(a, b, wire->hub->shortage_logged && wire->port->rearm_ns);
 	for (i = 0; i < 1000; i++) {
 		side_poll(a);
 		side_poll(b);
 	}
-	assert_true(wire->hub->shortage_logged);
-	assert_true(wire->port->rearm_ns != 0);
 	assert_int_equal(b->conn_cnt, 0);
 	restore_descriptors(before);
 	DRIVE(a, b, conn->up && b->conn_cnt);
@@ -241,30 +329,6 @@ static void without_descriptors_peers_wait_and_nothing_spins(void **state)
 	DRIVE(a, b, sent.done && a->got_cnt == 1 && a->got[0].payload);
 	side_close(a);
 	side_close(b);
-}
-
-static void loopback_set(bool up)
-{
-	struct ifreq req = { .ifr_name = "lo" };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-
-	req.ifr_flags = up ? IFF_UP : 0;
-	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &req), 0);
-	close(fd);
-}
-
-/* A network of this process's own, from the first test that cuts it on. Returns whether there is one. */
-static bool own_network(void)
-{
-	static bool is_there;
-
-	if (!is_there && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
-		print_message("no network namespace here\n");
-		return false;
-	}
-	is_there = true;
-	loopback_set(true);
-	return true;
 }
 
 static int check_conn(struct wire_conn *conn, struct side *side)
@@ -286,7 +350,7 @@ static void silence_is_death_and_a_full_window_is_not(void **state)
 	struct side *a, *b;
 	uint64_t end;
 
-	if (!own_network()) {
+	if (!mock_network()) {
 		free(bytes);
 		skip();
 	}
@@ -303,7 +367,7 @@ static void silence_is_death_and_a_full_window_is_not(void **state)
 	DRIVE(a, b, sent.done && b->got[0].payload);
 
 	assert_true(publish(ab, 1, 8, false));
-	loopback_set(false);
+	mock_network_set(false);
 	assert_true(publish(ab, 2, 8, false));
 	end = platform_now_ns() + 20000000000u;
 	while (!a->downs && !check_conn(ab, a)) {
@@ -311,7 +375,7 @@ static void silence_is_death_and_a_full_window_is_not(void **state)
 		usleep(1000);
 	}
 	tcp_disconnect(ab);
-	loopback_set(true);
+	mock_network_set(true);
 	tcp_settings.dead_ms = 10000;
 	side_close(a);
 	side_close(b);
@@ -328,7 +392,7 @@ static void what_a_lost_peer_was_sent_does_not_arrive(void **state)
 	struct side *a, *b;
 	uint64_t end;
 
-	if (!own_network())
+	if (!mock_network())
 		skip();
 	a = side_open(NULL);
 	b = side_open(NULL);
@@ -337,7 +401,7 @@ static void what_a_lost_peer_was_sent_does_not_arrive(void **state)
 	DRIVE(a, b, sent[0].done && b->got_cnt == 1 && b->got[0].payload);
 	/* the peer does not find out */
 	tcp_settings.dead_ms = 1000;
-	loopback_set(false);
+	mock_network_set(false);
 	assert_int_equal(send_bulk(ab, 1, &iov, 1, &sent[1]), 0);
 	assert_true(publish(ab, 2, 8, false));
 	end = platform_now_ns() + 20000000000u;
@@ -346,7 +410,7 @@ static void what_a_lost_peer_was_sent_does_not_arrive(void **state)
 		usleep(1000);
 	}
 	tcp_disconnect(ab);
-	loopback_set(true);
+	mock_network_set(true);
 	/* longer than it takes until it would be sent again */
 	end = platform_now_ns() + 10000000000u;
 	while (platform_now_ns() < end && b->got_cnt == 1 && !b->downs) {
@@ -432,6 +496,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(close_delivers_what_was_published),
+		cmocka_unit_test(what_is_in_the_sockets_at_the_end_is_read_however_late),
+		cmocka_unit_test(a_data_lane_that_is_refused_takes_nothing_away),
 		cmocka_unit_test(close_does_not_wait_for_ever),
 		cmocka_unit_test(disconnect_with_nothing_under_way_is_orderly),
 		cmocka_unit_test(the_engine_may_disconnect_within_poll),

@@ -13,6 +13,7 @@
 #include "iface.h"
 #include "mock_engine.h"
 #include "mock_random.h"
+#include "raw_peer.h"
 #include "tcp_bell.h"
 #include "tcp_conn.h"
 #include "tcp_greet.h"
@@ -485,9 +486,10 @@ static void simultaneous_open_leaves_one_conn(void **state)
 
 static void a_port_where_nobody_listens_refuses(void **state)
 {
-	struct side *a = side_open(NULL), *b = side_open(NULL);
+	struct weft_addr addr = { .version = ADDR_VERSION };
+	int port = raw_reserve(&addr);
+	struct side *a = side_open(NULL), *b = side_open(&addr);
 	struct wire_conn *conn;
-	struct weft_addr addr = b->addr;
 
 	side_close(b);
 	assert_int_equal(tcp_connect(a->wire, (struct engine_peer *)a, &addr, &a->hello, &conn),
@@ -499,6 +501,7 @@ static void a_port_where_nobody_listens_refuses(void **state)
 	assert_int_equal(tcp_connect(a->wire, (struct engine_peer *)a, &addr, &a->hello, &conn),
 			 -FI_EHOSTUNREACH);
 	side_close(a);
+	close(port);
 }
 
 static void ipv6_works(void **state)
@@ -564,7 +567,7 @@ static void a_port_range_is_kept(void **state)
 	struct wire_attr attr = { .bind = &bind };
 	struct side *a = side_open(NULL), *b;
 	struct wire *wire;
-	char why[128];
+	char why[128] = "", range[64];
 
 	/* the first port is taken, and maybe more */
 	tcp_settings.port_low = a->addr.port;
@@ -574,6 +577,9 @@ static void a_port_range_is_kept(void **state)
 	tcp_settings.port_high = tcp_settings.port_low;
 	assert_int_equal(tcp_open((struct engine_ep *)a, &attr, &addr, &wire, why, sizeof(why)),
 			 -FI_EADDRINUSE);
+	snprintf(range, sizeof(range), ": no port from %u to %u is free", a->addr.port,
+		 a->addr.port);
+	assert_non_null(strstr(why, range));
 	tcp_settings.port_low = tcp_settings.port_high = 0;
 	side_close(a);
 	side_close(b);
@@ -585,12 +591,12 @@ static void a_wildcard_names_an_address_to_connect_to(void **state)
 	struct side *a = side_open(&any), *b = side_open(NULL);
 	struct wire_conn *ba, *ab;
 	char why[128];
-	union tcp_sockaddr best, got;
-	const struct tcp_iface_setting every = { TCP_IFACE_VARIABLE, NULL };
+	union ip_sockaddr best, got;
+	const struct ip_iface_setting every = { TCP_IFACE_VARIABLE, NULL };
 
-	assert_int_equal(tcp_iface_default(&every, AF_INET, &best, why, sizeof(why)), 0);
-	tcp_sockaddr_set(&got, &a->addr);
-	assert_true(tcp_sockaddr_same_ip(&best, &got));
+	assert_int_equal(ip_iface_default(&every, AF_INET, &best, why, sizeof(why)), 0);
+	ip_sockaddr_set(&got, &a->addr);
+	assert_true(ip_sockaddr_same_ip(&best, &got));
 	assert_int_not_equal(a->addr.port, 0);
 	pair_up(b, a, &ba, &ab);
 	side_close(a);

@@ -6,6 +6,7 @@
  */
 #include "absent.h"
 #include "report.h"
+#include "wait_set.h"
 
 static struct udp_cq *cq_of(struct fid_cq *fid)
 {
@@ -57,28 +58,30 @@ struct cq_want {
 	uint64_t end;
 	/* signals when it began */
 	uint32_t before;
+	struct udp_sleeper sleeper;
 };
 
 /*
  * Reads, and the caller is no reader any more, or arms the queue for a sleep and returns -FI_EAGAIN.
  * At the end fewer than the threshold are read.
  */
-static ssize_t cq_read_or_arm(struct udp_cq *cq, const struct cq_want *want, void *buf,
-			      size_t cnt, fi_addr_t *src)
+static ssize_t cq_read_or_arm(struct udp_cq *cq, struct cq_want *want, void *buf, size_t cnt,
+			      fi_addr_t *src)
 {
 	ssize_t ret = -FI_EAGAIN;
 	bool over;
 
 	if (!udp_enter(cq->wait.domain))
 		return -FI_EOPBADSTATE;
+	udp_wait_look(&cq->wait, &want->sleeper);
 	if (!cq_reached(&cq->queue, want->threshold))
 		udp_wait_progress(&cq->wait);
-	over = cq->wait.signals != want->before ||
+	over = cq->wait.signals != want->before || udp_wait_room(&cq->wait) ||
 	       (want->end != UINT64_MAX && platform_now_ns() >= want->end);
 	if (over || cq_reached(&cq->queue, want->threshold))
 		ret = cq_take(&cq->queue, cq->format, buf, cnt, src);
 	else
-		udp_wait_arm(&cq->wait);
+		udp_wait_doze(&cq->wait, &want->sleeper);
 	/* From here on a signal is for the next read. */
 	if (over || ret != -FI_EAGAIN)
 		cq->wait.readers--;
@@ -91,12 +94,14 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t
 {
 	struct udp_cq *cq = cq_of(fid);
 	struct cq_want want = { .threshold = 1, .end = udp_wait_end(timeout) };
+	int interrupted = 0;
 	ssize_t ret;
 
-	if (cq->wait.type == FI_WAIT_NONE)
-		return udp_refuse(FI_LOG_CQ, -FI_ENOSYS, "fi_cq_sread",
-				  "the queue has no wait object; open it with wait_obj "
-				  "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
+	if (cq->wait.type == FI_WAIT_NONE || cq->wait.type == FI_WAIT_SET)
+		return udp_refuse(
+			FI_LOG_CQ, -FI_ENOSYS, "fi_cq_sread",
+			"the queue has no wait object of its own; open it with wait_obj "
+			"FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_cq_read");
 	if (!buf || !cnt)
 		return udp_refuse(FI_LOG_CQ, -FI_EINVAL, "fi_cq_sread",
 				  "no room where completions are to go");
@@ -108,10 +113,14 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi_addr_t
 	want.before = cq->wait.signals - cq->wait.signalled;
 	cq->wait.signalled = false;
 	cq->wait.readers++;
+	want.sleeper.reads = true;
 	udp_leave(cq->wait.domain);
-	while ((ret = cq_read_or_arm(cq, &want, buf, cnt, src)) == -FI_EAGAIN)
-		udp_wait_sleep(&cq->wait, want.end);
-	return ret == -FI_ETIMEDOUT ? -FI_EAGAIN : ret;
+	while ((ret = cq_read_or_arm(cq, &want, buf, cnt, src)) == -FI_EAGAIN) {
+		interrupted = udp_wait_rest(&cq->wait, &want.sleeper, want.end);
+		if (interrupted)
+			want.end = 0;
+	}
+	return ret != -FI_ETIMEDOUT ? ret : interrupted ? interrupted : -FI_EAGAIN;
 }
 
 static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t cnt, const void *cond, int timeout)
@@ -151,7 +160,9 @@ static int cq_close(struct fid *fid)
 
 	if (udp_in_use(&cq->refs))
 		return udp_refuse(FI_LOG_CQ, -FI_EBUSY, "fi_close of a completion queue",
-				  "an endpoint or a poll set has it; close that first");
+				  "an endpoint has it; close that first");
+	udp_poll_forget(&cq->wait);
+	udp_set_leave(&cq->wait.member, cq->wait.epoll);
 	udp_wait_close(&cq->wait);
 	cq_fini(&cq->queue);
 	udp_unref(&cq->wait.domain->refs);
@@ -230,12 +241,19 @@ int udp_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 	cq->fid.ops = &cq_ops;
 	cq->format = attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	cq->cond = attr->wait_obj != FI_WAIT_NONE ? attr->wait_cond : FI_CQ_COND_NONE;
+	if (attr->wait_obj == FI_WAIT_SET)
+		ret = udp_set_join(&cq->wait.member, &cq->fid.fid, attr->wait_set,
+				   domain->fabric, cq->wait.epoll);
+	if (ret)
+		goto err_wait;
 	if (!attr->size)
 		attr->size = cq->queue.mask + 1;
 	udp_ref(&domain->refs);
 	*out = &cq->fid;
 	return 0;
 
+err_wait:
+	udp_wait_close(&cq->wait);
 err_queue:
 	cq_fini(&cq->queue);
 err_free:

@@ -5,6 +5,7 @@
  */
 #include "absent.h"
 #include "report.h"
+#include "wait_set.h"
 
 static struct udp_cntr *cntr_of(struct fid_cntr *fid)
 {
@@ -41,12 +42,20 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	return cntr_look(cntr_of(fid), &cntr_of(fid)->errors);
 }
 
-/* Changes a value: adds to what is there, or to 0. */
+void udp_cntr_polled(struct udp_cntr *cntr)
+{
+	cntr->polled_value = cntr->value;
+	cntr->polled_errors = cntr->errors;
+}
+
+/* Changes a value: adds to what is there, or to 0. Of successes, fi_poll reports what comes later. */
 static int cntr_change(struct udp_cntr *cntr, uint64_t *which, bool add, uint64_t value)
 {
 	if (!udp_enter(cntr->wait.domain))
 		return -FI_EOPBADSTATE;
 	*which = (add ? *which : 0) + value;
+	if (which == &cntr->value)
+		udp_cntr_polled(cntr);
 	udp_wait_notify(&cntr->wait);
 	udp_leave(cntr->wait.domain);
 	return 0;
@@ -72,23 +81,33 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	return cntr_change(cntr_of(fid), &cntr_of(fid)->errors, false, value);
 }
 
+/* What fi_cntr_wait waits for. */
+struct cntr_want {
+	uint64_t threshold, end;
+	/* errors when it began */
+	uint64_t errors;
+	struct udp_sleeper sleeper;
+};
+
 /* Returns what fi_cntr_wait returns, or arms the counter for a sleep and returns -FI_EAGAIN. */
-static int cntr_look_or_arm(struct udp_cntr *cntr, uint64_t threshold, uint64_t errors,
-			    uint64_t end)
+static int cntr_look_or_arm(struct udp_cntr *cntr, struct cntr_want *want)
 {
 	int ret = -FI_EAGAIN;
 
 	if (!udp_enter(cntr->wait.domain))
 		return -FI_EOPBADSTATE;
+	udp_wait_look(&cntr->wait, &want->sleeper);
 	udp_wait_progress(&cntr->wait);
-	if (cntr->value >= threshold)
+	/* That there is room ends no wait for a value; it is not to end the next one either. */
+	udp_wait_room(&cntr->wait);
+	if (cntr->value >= want->threshold)
 		ret = 0;
-	else if (cntr->errors != errors)
+	else if (cntr->errors != want->errors)
 		ret = -FI_EAVAIL;
-	else if (end != UINT64_MAX && platform_now_ns() >= end)
+	else if (want->end != UINT64_MAX && platform_now_ns() >= want->end)
 		ret = -FI_ETIMEDOUT;
 	else
-		udp_wait_arm(&cntr->wait);
+		udp_wait_doze(&cntr->wait, &want->sleeper);
 	cntr->seen_value = cntr->value;
 	cntr->seen_errors = cntr->errors;
 	udp_leave(cntr->wait.domain);
@@ -98,20 +117,24 @@ static int cntr_look_or_arm(struct udp_cntr *cntr, uint64_t threshold, uint64_t 
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct udp_cntr *cntr = cntr_of(fid);
-	uint64_t end = udp_wait_end(timeout), errors;
-	int ret;
+	struct cntr_want want = { .threshold = threshold, .end = udp_wait_end(timeout) };
+	int ret, interrupted = 0;
 
-	if (cntr->wait.type == FI_WAIT_NONE)
-		return udp_refuse(FI_LOG_CNTR, -FI_ENOSYS, "fi_cntr_wait",
-				  "the counter has no wait object; open it with wait_obj "
-				  "FI_WAIT_UNSPEC or FI_WAIT_FD");
+	if (cntr->wait.type == FI_WAIT_NONE || cntr->wait.type == FI_WAIT_SET)
+		return udp_refuse(
+			FI_LOG_CNTR, -FI_ENOSYS, "fi_cntr_wait",
+			"the counter has no wait object of its own; open it with wait_obj "
+			"FI_WAIT_UNSPEC or FI_WAIT_FD");
 	if (!udp_enter(cntr->wait.domain))
 		return -FI_EOPBADSTATE;
-	errors = cntr->errors;
+	want.errors = cntr->errors;
 	udp_leave(cntr->wait.domain);
-	while ((ret = cntr_look_or_arm(cntr, threshold, errors, end)) == -FI_EAGAIN)
-		udp_wait_sleep(&cntr->wait, end);
-	return ret;
+	while ((ret = cntr_look_or_arm(cntr, &want)) == -FI_EAGAIN) {
+		interrupted = udp_wait_rest(&cntr->wait, &want.sleeper, want.end);
+		if (interrupted)
+			want.end = 0;
+	}
+	return ret == -FI_ETIMEDOUT && interrupted ? interrupted : ret;
 }
 
 static int cntr_no_export(struct fid_cntr *fid, uint64_t flags, struct fid_xpu_cntr *xpu)
@@ -125,7 +148,9 @@ static int cntr_close(struct fid *fid)
 
 	if (udp_in_use(&cntr->refs))
 		return udp_refuse(FI_LOG_CNTR, -FI_EBUSY, "fi_close of a counter",
-				  "an endpoint or a poll set has it; close that first");
+				  "an endpoint has it; close that first");
+	udp_poll_forget(&cntr->wait);
+	udp_set_leave(&cntr->wait.member, cntr->wait.epoll);
 	udp_wait_close(&cntr->wait);
 	udp_unref(&cntr->wait.domain->refs);
 	platform_free(cntr);
@@ -186,6 +211,14 @@ int udp_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_
 	cntr->fid.fid.context = context;
 	cntr->fid.fid.ops = &cntr_fi_ops;
 	cntr->fid.ops = &cntr_ops;
+	if (attr && attr->wait_obj == FI_WAIT_SET)
+		ret = udp_set_join(&cntr->wait.member, &cntr->fid.fid, attr->wait_set,
+				   domain->fabric, cntr->wait.epoll);
+	if (ret) {
+		udp_wait_close(&cntr->wait);
+		platform_free(cntr);
+		return ret;
+	}
 	udp_ref(&domain->refs);
 	*out = &cntr->fid;
 	return 0;

@@ -4,13 +4,13 @@
  * any thread. Source: fi_endpoint(3).
  */
 #include "absent.h"
+#include "descriptor.h"
 #include "endpoint.h"
 #include "epoll.h"
 #include "iface.h"
 #include "wait.h"
 #include "socket.h"
 #include <sys/epoll.h>
-#include <unistd.h>
 
 static struct udp_ep *ep_of(struct fid *fid)
 {
@@ -19,23 +19,23 @@ static struct udp_ep *ep_of(struct fid *fid)
 
 /* Progress and sleeping */
 
-void udp_ep_progress(struct udp_ep *ep)
+/* The link is one of sends, or of sends and receives. */
+static bool link_sends(const struct udp_ep *ep, const struct udp_link *link)
 {
-	if (!ep->enabled)
-		return;
-	if (ep->staged)
-		udp_send_flush(ep);
-	udp_recv_progress(ep);
+	return link == &ep->links[UDP_LINK_TX_CQ] || link == &ep->links[UDP_LINK_TX_CNTR];
 }
 
-static void change_interest(struct udp_ep *ep, int epoll, uint32_t events)
+int udp_ep_watch_all(struct udp_ep *ep, const struct udp_link *link, int epoll)
 {
+	uint32_t events = link_sends(ep, link) ? ep->tx_interest : ep->interest;
+	int ret = sys_epoll_hold(epoll, ep->fd, events, ep);
 	struct udp_group *group;
 
-	sys_epoll_change(epoll, ep->fd, events);
 	list_for_each_entry(group, &ep->groups, link)
-		if (group->fd >= 0)
-			sys_epoll_change(epoll, group->fd, events & EPOLLIN);
+		if (!ret && group->fd >= 0)
+			ret = sys_epoll_hold(epoll, group->fd, events & EPOLLIN, ep);
+	ep->watched = true;
+	return ret;
 }
 
 void udp_ep_arm(struct udp_ep *ep)
@@ -43,12 +43,15 @@ void udp_ep_arm(struct udp_ep *ep)
 	uint32_t events = (list_empty(&ep->rx) ? 0 : EPOLLIN) |
 			  (udp_send_held(ep) ? EPOLLOUT : 0);
 
-	if (events == ep->interest || !ep->watched)
+	uint32_t tx_events = events | (ep->refused ? EPOLLOUT : 0);
+
+	if ((events == ep->interest && tx_events == ep->tx_interest) || !ep->watched)
 		return;
 	ep->interest = events;
+	ep->tx_interest = tx_events;
 	for (int i = 0; i < UDP_LINK_CNT; i++)
 		if (ep->links[i].wait && ep->links[i].wait->epoll >= 0)
-			change_interest(ep, ep->links[i].wait->epoll, events);
+			udp_ep_watch_all(ep, &ep->links[i], ep->links[i].wait->epoll);
 }
 
 int udp_ep_watch(struct udp_ep *ep, int fd)
@@ -58,7 +61,7 @@ int udp_ep_watch(struct udp_ep *ep, int fd)
 	for (int i = 0; i < UDP_LINK_CNT && !ret; i++) {
 		if (!ep->links[i].wait || ep->links[i].wait->epoll < 0)
 			continue;
-		ret = sys_epoll_add(ep->links[i].wait->epoll, fd, ep->interest & EPOLLIN);
+		ret = sys_epoll_hold(ep->links[i].wait->epoll, fd, ep->interest & EPOLLIN, ep);
 		ep->watched = true;
 	}
 	if (ret)
@@ -75,38 +78,38 @@ void udp_ep_unwatch(struct udp_ep *ep, int fd)
 
 /* Enabling */
 
-int udp_ep_default(const struct udp_ep *ep, union tcp_sockaddr *out, char *why, size_t why_len)
+int udp_ep_default(const struct udp_ep *ep, union ip_sockaddr *out, char *why, size_t why_len)
 {
-	struct tcp_iface_setting setting = { UDP_IFACE_VARIABLE, udp_settings.iface };
+	struct ip_iface_setting setting = { UDP_IFACE_VARIABLE, udp_settings.iface };
 	char iface[IF_NAMESIZE];
 
 	if (!setting.iface && ep->domain->iface && if_indextoname(ep->domain->iface, iface)) {
 		setting.variable = "the domain's interface";
 		setting.iface = iface;
 	}
-	return tcp_iface_default(&setting, ep->domain->family, out, why, why_len);
+	return ip_iface_default(&setting, ep->domain->family, out, why, why_len);
 }
 
 int udp_ep_bind(struct udp_ep *ep)
 {
-	bool all = tcp_sockaddr_any(&ep->at);
+	bool all = ip_sockaddr_any(&ep->at);
 	char why[128] = "", name[80];
 	int fd, ret = 0;
 
 	if (ep->fd >= 0)
 		return 0;
-	if (all && !tcp_sockaddr_port(&ep->at))
+	if (all && !ip_sockaddr_port(&ep->at))
 		ret = udp_ep_default(ep, &ep->at, why, sizeof(why));
 	fd = ret ? ret
 		 : udp_socket_open(&ep->at, ep->multicasts,
-				   tcp_sockaddr_any(&ep->at) ? 0 : ep->domain->iface);
+				   ip_sockaddr_any(&ep->at) ? 0 : ep->domain->iface);
 	if (fd >= 0 && !udp_socket_name(fd, &ep->at)) {
 		ep->fd = fd;
 		return 0;
 	}
 	if (fd >= 0)
-		close(fd);
-	tcp_sockaddr_str(&ep->at, name, sizeof(name));
+		sys_descriptor_close(fd);
+	ip_sockaddr_str(&ep->at, name, sizeof(name));
 	FI_WARN(&udp_provider, FI_LOG_EP_CTRL, "no socket at %s: %s %s\n", name,
 		fi_strerror(fd < 0 ? -fd : FI_EOTHER), why);
 	return fd < 0 ? fd : -FI_EOTHER;
@@ -145,7 +148,7 @@ static int enable(struct udp_ep *ep)
 	if (ret)
 		return ret;
 	link_all(ep);
-	ep->interest = EPOLLIN;
+	ep->interest = ep->tx_interest = EPOLLIN;
 	ret = udp_ep_watch(ep, ep->fd);
 	if (ret)
 		unlink_all(ep);
@@ -186,13 +189,13 @@ static void unbind_all(struct udp_ep *ep)
 		udp_unref(&ep->eq->refs);
 }
 
-void udp_ep_close_socket(struct udp_ep *ep, int fd, const union tcp_sockaddr *at, bool here)
+void udp_ep_close_socket(struct udp_ep *ep, int fd, const union ip_sockaddr *at, bool here)
 {
 	uint32_t dropped = here ? udp_socket_dropped(fd) : 0;
 	char name[80];
 
 	if (dropped) {
-		tcp_sockaddr_str(at, name, sizeof(name));
+		ip_sockaddr_str(at, name, sizeof(name));
 		FI_WARN(&udp_provider, FI_LOG_EP_DATA,
 			"%s: %u datagrams came faster than they were received and are lost; "
 			"FI_UDP_RECV_BUF, and net.core.rmem_max, say how many are kept\n",
@@ -200,7 +203,7 @@ void udp_ep_close_socket(struct udp_ep *ep, int fd, const union tcp_sockaddr *at
 	}
 	if (here)
 		udp_ep_unwatch(ep, fd);
-	close(fd);
+	sys_descriptor_close(fd);
 }
 
 static int ep_close(struct fid *fid)
@@ -218,6 +221,7 @@ static int ep_close(struct fid *fid)
 	if (ep->fd >= 0)
 		udp_ep_close_socket(ep, ep->fd, &ep->at, here);
 	unlink_all(ep);
+	udp_send_free(ep);
 	if (here)
 		udp_leave(domain);
 	unbind_all(ep);
@@ -263,15 +267,16 @@ static void ep_init(struct udp_ep *ep, const struct fi_info *info)
 	ep->ask = 1;
 	ep->at.sa.sa_family = ep->domain->family;
 	if (info->src_addr)
-		tcp_sockaddr_copy(&ep->at, info->src_addr, info->src_addrlen);
+		ip_sockaddr_copy(&ep->at, info->src_addr, info->src_addrlen);
 	pool_init(&ep->rx_pool, (sizeof(struct udp_rx) + 63) / 64 * 64, 0);
 	list_init(&ep->rx);
 	list_init(&ep->groups);
+	list_init(&ep->holding);
 }
 
 static int info_check(const struct udp_domain *domain, const struct fi_info *info)
 {
-	union tcp_sockaddr src;
+	union ip_sockaddr src;
 
 	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM)
 		return udp_refuse(FI_LOG_EP_CTRL, -FI_EINVAL, "fi_endpoint",
@@ -279,7 +284,7 @@ static int info_check(const struct udp_domain *domain, const struct fi_info *inf
 	if (info->ep_attr->max_msg_size > UDP_MSG_MOST)
 		return udp_refuse(FI_LOG_EP_CTRL, -FI_EINVAL, "fi_endpoint",
 				  "no datagram has that max_msg_size");
-	if (info->src_addr && (tcp_sockaddr_copy(&src, info->src_addr, info->src_addrlen) ||
+	if (info->src_addr && (ip_sockaddr_copy(&src, info->src_addr, info->src_addrlen) ||
 			       src.sa.sa_family != domain->family))
 		return udp_refuse(FI_LOG_EP_CTRL, -FI_EINVAL, "fi_endpoint",
 				  "the source address is not of the domain's family");

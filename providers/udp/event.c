@@ -7,6 +7,7 @@
 #include "epoll.h"
 #include "event.h"
 #include "wait.h"
+#include "wait_set.h"
 
 static struct udp_eq *eq_of(struct fid_eq *fid)
 {
@@ -126,17 +127,21 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 {
 	struct udp_eq *eq = eq_of(fid);
 	uint64_t end = udp_wait_end(timeout), now;
+	int interrupted = 0;
 	ssize_t ret;
 
-	if (eq->bell < 0)
-		return udp_refuse(FI_LOG_EQ, -FI_ENOSYS, "fi_eq_sread",
-				  "the queue has no wait object; open it with wait_obj "
-				  "FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_eq_read");
+	if (eq->bell < 0 || eq->member.set)
+		return udp_refuse(
+			FI_LOG_EQ, -FI_ENOSYS, "fi_eq_sread",
+			"the queue has no wait object of its own; open it with wait_obj "
+			"FI_WAIT_UNSPEC or FI_WAIT_FD, or use fi_eq_read");
 	while ((ret = eq_read(fid, event, buf, len, flags)) == -FI_EAGAIN) {
 		now = platform_now_ns();
-		if (now >= end)
+		if (interrupted)
+			ret = interrupted;
+		if (interrupted || now >= end)
 			break;
-		sys_sleep(&eq->bell, 1, end == UINT64_MAX ? end : end - now);
+		interrupted = sys_sleep(&eq->bell, 1, end == UINT64_MAX ? end : end - now);
 	}
 	return ret;
 }
@@ -156,7 +161,9 @@ static int eq_control(struct fid *fid, int command, void *arg)
 	if (!arg)
 		return -FI_EINVAL;
 	if (command == FI_GETWAITOBJ)
-		*(enum fi_wait_obj *)arg = eq->bell < 0 ? FI_WAIT_NONE : FI_WAIT_FD;
+		*(enum fi_wait_obj *)arg = eq->bell < 0	    ? FI_WAIT_NONE
+					   : eq->member.set ? FI_WAIT_SET
+							    : FI_WAIT_FD;
 	else if (eq->bell < 0)
 		return -FI_ENOSYS;
 	else
@@ -171,6 +178,7 @@ static int eq_close(struct fid *fid)
 	if (udp_in_use(&eq->refs))
 		return udp_refuse(FI_LOG_EQ, -FI_EBUSY, "fi_close of an event queue",
 				  "an endpoint or vector reports there; close that first");
+	udp_set_leave(&eq->member, eq->bell);
 	eq_fini(&eq->queue);
 	if (eq->bell >= 0)
 		sys_eventfd_close(eq->bell);
@@ -230,6 +238,15 @@ int udp_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_eq *
 	platform_lock_init(&eq->lock);
 	eq_init(&eq->queue);
 	eq->queue.api_version = fid->api_version;
+	if (type == FI_WAIT_SET)
+		ret = udp_set_join(&eq->member, &eq->fid.fid, attr->wait_set, fabric, eq->bell);
+	if (ret) {
+		sys_eventfd_close(eq->bell);
+		platform_lock_fini(&eq->lock);
+		eq_fini(&eq->queue);
+		platform_free(eq);
+		return ret;
+	}
 	udp_ref(&fabric->refs);
 	*out = &eq->fid;
 	return 0;

@@ -7,6 +7,7 @@
 #include "absent.h"
 #include "socket.h"
 #include "wait.h"
+#include "wait_set.h"
 
 static int fabric_close(struct fid *fid)
 {
@@ -21,12 +22,6 @@ static int fabric_close(struct fid *fid)
 
 static int no_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 			 void *context)
-{
-	return -FI_ENOSYS;
-}
-
-static int no_wait_set(struct fid_fabric *fabric, struct fi_wait_attr *attr,
-		       struct fid_wait **waitset)
 {
 	return -FI_ENOSYS;
 }
@@ -55,7 +50,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain = udp_domain_open,
 	.passive_ep = no_passive_ep,
 	.eq_open = udp_eq_open,
-	.wait_open = no_wait_set,
+	.wait_open = udp_wait_set_open,
 	.trywait = udp_trywait,
 	.domain2 = domain2_open,
 };
@@ -197,6 +192,7 @@ int udp_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_dom
 	if (info->domain_attr->name)
 		domain->iface = if_nametoindex(info->domain_attr->name);
 	platform_lock_init(&domain->lock);
+	list_init(&domain->holding);
 	udp_ref(&fabric->refs);
 	*out = &domain->fid;
 	return 0;

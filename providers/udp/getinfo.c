@@ -74,12 +74,12 @@ struct udp_offer {
 	char net[INET6_ADDRSTRLEN + 8];
 };
 
-static void offer_make(struct udp_offer *offer, const struct tcp_iface *iface,
-		       union tcp_sockaddr *src, union tcp_sockaddr *dest)
+static void offer_make(struct udp_offer *offer, const struct ip_iface *iface,
+		       union ip_sockaddr *src, union ip_sockaddr *dest)
 {
 	memset(offer, 0, sizeof(*offer));
 	memcpy(offer->iface, iface->name, sizeof(offer->iface));
-	tcp_iface_net(iface, offer->net, sizeof(offer->net));
+	ip_iface_net(iface, offer->net, sizeof(offer->net));
 	offer->tx = tx_offer;
 	offer->tx.inject_size = (size_t)udp_settings.msg_max;
 	offer->rx = rx_offer;
@@ -95,9 +95,9 @@ static void offer_make(struct udp_offer *offer, const struct tcp_iface *iface,
 	offer->info.addr_format = src->sa.sa_family == AF_INET ? FI_SOCKADDR_IN
 							       : FI_SOCKADDR_IN6;
 	offer->info.src_addr = src;
-	offer->info.src_addrlen = tcp_sockaddr_len(src);
+	offer->info.src_addrlen = ip_sockaddr_len(src);
 	offer->info.dest_addr = dest;
-	offer->info.dest_addrlen = dest ? tcp_sockaddr_len(dest) : 0;
+	offer->info.dest_addrlen = dest ? ip_sockaddr_len(dest) : 0;
 	offer->info.tx_attr = &offer->tx;
 	offer->info.rx_attr = &offer->rx;
 	offer->info.ep_attr = &offer->ep;
@@ -105,8 +105,8 @@ static void offer_make(struct udp_offer *offer, const struct tcp_iface *iface,
 	offer->info.fabric_attr = &offer->fabric;
 }
 
-static void answer(struct tcp_question *q, const struct tcp_iface *iface,
-		   union tcp_sockaddr *src, union tcp_sockaddr *dest)
+static void answer(struct ip_question *q, const struct ip_iface *iface, union ip_sockaddr *src,
+		   union ip_sockaddr *dest)
 {
 	struct udp_offer offer;
 	struct fi_info *info;
@@ -124,7 +124,7 @@ static void answer(struct tcp_question *q, const struct tcp_iface *iface,
 int udp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info)
 {
-	struct tcp_question q = {
+	struct ip_question q = {
 		.provider = &udp_provider,
 		.socktype = SOCK_DGRAM,
 		.setting = { UDP_IFACE_VARIABLE, udp_settings.iface },
@@ -133,5 +133,5 @@ int udp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		.answer = answer,
 	};
 
-	return tcp_question_run(&q, node, service, flags, info);
+	return ip_question_run(&q, node, service, flags, info);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Multicast groups. An endpoint that receives from a group has a socket for it, which gets what is
- * sent to the group's address and port and nothing else; the endpoint's own address, and what is
- * sent there, stays as it was. To a group it sends from its own socket, so that members see its
- * name. Called by programs, on any thread. Source: fi_cm(3).
+ * sent to the group's address and port and nothing else. The endpoint's first socket keeps its
+ * address, and gets what is sent there. Messages to a group leave by that socket, so that members
+ * see the endpoint's name. Called by programs, on any thread. Source: fi_cm(3).
  */
 #include "absent.h"
+#include "descriptor.h"
 #include "endpoint.h"
 #include "event.h"
 #include "socket.h"
-#include <unistd.h>
 
 struct udp_group *udp_group_find(const struct udp_ep *ep, fi_addr_t addr)
 {
@@ -46,16 +46,16 @@ static struct fi_ops group_fi_ops = {
 	.ops_set = udp_no_ops_set,
 };
 
-static bool is_group(const union tcp_sockaddr *addr)
+static bool is_group(const union ip_sockaddr *addr)
 {
-	if (!tcp_sockaddr_port(addr))
+	if (!ip_sockaddr_port(addr))
 		return false;
 	return addr->sa.sa_family == AF_INET ? IN_MULTICAST(ntohl(addr->in.sin_addr.s_addr))
 					     : IN6_IS_ADDR_MULTICAST(&addr->in6.sin6_addr);
 }
 
 /* Returns 0 or -FI_E*, logged. */
-static int join_check(const struct udp_ep *ep, const union tcp_sockaddr *addr, uint64_t flags)
+static int join_check(const struct udp_ep *ep, const union ip_sockaddr *addr, uint64_t flags)
 {
 	if (!ep->multicasts)
 		return udp_refuse(FI_LOG_EP_CTRL, -FI_ENOSYS, "fi_join",
@@ -77,7 +77,7 @@ static int join_check(const struct udp_ep *ep, const union tcp_sockaddr *addr, u
 /* Makes the group one of the endpoint's. With the domain locked. Returns 0 or -FI_E*. */
 static int group_open(struct udp_ep *ep, struct udp_group *group, bool receives)
 {
-	unsigned int iface = tcp_sockaddr_any(&ep->at) ? 0 : ep->domain->iface;
+	unsigned int iface = ip_sockaddr_any(&ep->at) ? 0 : ep->domain->iface;
 	int ret = 0;
 
 	if (group->addr.sa.sa_family == AF_INET6 && group->addr.in6.sin6_scope_id)
@@ -89,7 +89,7 @@ static int group_open(struct udp_ep *ep, struct udp_group *group, bool receives)
 		ret = udp_ep_watch(ep, group->fd);
 	}
 	if (ret) {
-		close(group->fd);
+		sys_descriptor_close(group->fd);
 		return ret;
 	}
 	group->fid.fi_addr = UDP_GROUP_BIT | ep->next_group++;
@@ -97,7 +97,7 @@ static int group_open(struct udp_ep *ep, struct udp_group *group, bool receives)
 	return 0;
 }
 
-static struct udp_group *group_new(struct udp_ep *ep, const union tcp_sockaddr *addr,
+static struct udp_group *group_new(struct udp_ep *ep, const union ip_sockaddr *addr,
 				   void *context)
 {
 	struct udp_group *group = platform_alloc(sizeof(*group));
@@ -115,7 +115,7 @@ static struct udp_group *group_new(struct udp_ep *ep, const union tcp_sockaddr *
 }
 
 /* The kernel joins within the call: the event follows at once. */
-static int join(struct udp_ep *ep, const union tcp_sockaddr *addr, uint64_t flags,
+static int join(struct udp_ep *ep, const union ip_sockaddr *addr, uint64_t flags,
 		struct fid_mc **mc, void *context)
 {
 	uint64_t directions = flags & (FI_SEND | FI_RECV);
@@ -148,14 +148,14 @@ int udp_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc
 	     void *context)
 {
 	struct udp_ep *ep = container_of(fid, struct udp_ep, fid);
-	union tcp_sockaddr group;
+	union ip_sockaddr group;
 	int ret;
 
 	if (flags & ~(FI_SEND | FI_RECV))
 		return udp_refuse(FI_LOG_EP_CTRL, -FI_EBADFLAGS, "fi_join",
 				  "flags are FI_SEND and FI_RECV");
 	/* fi_join has no length: the family says how long the address is. */
-	if (!mc || !addr || tcp_sockaddr_copy(&group, addr, sizeof(struct sockaddr_in6)))
+	if (!mc || !addr || ip_sockaddr_copy(&group, addr, sizeof(struct sockaddr_in6)))
 		return udp_refuse(FI_LOG_EP_CTRL, -FI_EINVAL, "fi_join",
 				  "no socket address, or NULL where the group is to go");
 	if (!udp_enter(ep->domain))

@@ -15,10 +15,10 @@ static struct udp_ep *ep_of(fid_t fid)
 static int cm_setname(fid_t fid, void *addr, size_t len)
 {
 	struct udp_ep *ep = ep_of(fid);
-	union tcp_sockaddr at;
+	union ip_sockaddr at;
 	int ret = 0;
 
-	if (tcp_sockaddr_copy(&at, addr, len) || at.sa.sa_family != ep->domain->family)
+	if (ip_sockaddr_copy(&at, addr, len) || at.sa.sa_family != ep->domain->family)
 		return udp_refuse(FI_LOG_EP_CTRL, -FI_EINVAL, "fi_setname",
 				  "not an address of the domain's family");
 	if (!udp_enter(ep->domain))
@@ -33,9 +33,9 @@ static int cm_setname(fid_t fid, void *addr, size_t len)
 		   : 0;
 }
 
-int udp_name_copy(const union tcp_sockaddr *name, void *addr, size_t *len)
+int udp_name_copy(const union ip_sockaddr *name, void *addr, size_t *len)
 {
-	size_t room = *len, need = tcp_sockaddr_len(name);
+	size_t room = *len, need = ip_sockaddr_len(name);
 
 	*len = need;
 	if (room)
@@ -47,7 +47,7 @@ int udp_name_copy(const union tcp_sockaddr *name, void *addr, size_t *len)
 static int cm_getname(fid_t fid, void *addr, size_t *len)
 {
 	struct udp_ep *ep = ep_of(fid);
-	union tcp_sockaddr name, best;
+	union ip_sockaddr name, best;
 	char why[128];
 	int ret;
 
@@ -61,8 +61,8 @@ static int cm_getname(fid_t fid, void *addr, size_t *len)
 	udp_leave(ep->domain);
 	if (ret)
 		return ret;
-	if (tcp_sockaddr_any(&name) && !udp_ep_default(ep, &best, why, sizeof(why))) {
-		tcp_sockaddr_set_port(&best, tcp_sockaddr_port(&name));
+	if (ip_sockaddr_any(&name) && !udp_ep_default(ep, &best, why, sizeof(why))) {
+		ip_sockaddr_set_port(&best, ip_sockaddr_port(&name));
 		name = best;
 	}
 	return udp_name_copy(&name, addr, len);

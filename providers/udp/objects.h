@@ -48,10 +48,23 @@ struct udp_domain {
 	unsigned int iface;
 	/* Work memory of a receive, owned (socket.h) */
 	struct udp_batch *batch;
+	/* struct udp_ep with sends that are held back, or refused for want of room */
+	struct list holding;
+};
+
+struct udp_wait_set;
+
+/* A queue or counter of a wait set. */
+struct udp_member {
+	struct list link;
+	/* NULL: in none */
+	struct udp_wait_set *set;
+	struct fid *object;
 };
 
 struct udp_eq {
 	struct fid_eq fid;
+	struct udp_member member;
 	struct udp_fabric *fabric;
 	_Atomic int refs;
 	/* Protects queue; rank after a domain's */
@@ -71,19 +84,30 @@ struct udp_av {
 	uint64_t flags;
 };
 
-/* What a queue or counter has to sleep on: the sockets of its endpoints, and a bell. */
+/*
+ * What a queue or counter looks at, and sleeps on: the sockets of its endpoints, and a bell.
+ */
 struct udp_wait {
 	struct udp_domain *domain;
+	struct udp_member member;
+	/* its places in poll sets (poll.c) */
+	struct list polled;
 	enum fi_wait_obj type;
 	/* struct udp_link */
 	struct list links;
-	/* holds the bell and the sockets; -1: FI_WAIT_NONE */
+	uint32_t link_cnt;
+	/* holds the sockets, and the bell; -1: FI_WAIT_NONE, with few endpoints */
 	int epoll;
-	/* an eventfd */
+	/* an eventfd; -1: FI_WAIT_NONE */
 	int bell;
 	/* Somebody sleeps, or may: what is reported next rings the bell */
 	bool armed;
 	bool rung;
+	/*
+	 * Blocking calls that sleep; times that the bell was rung; of those that slept when it was
+	 * rung last, how many have not looked since: it rings on for them
+	 */
+	uint32_t sleepers, rings, woken;
 	/* calls of fi_cq_signal */
 	uint32_t signals;
 	/* blocking reads under way, and whether a signal found none: it ends the next one */
@@ -114,6 +138,8 @@ struct udp_cntr {
 	uint64_t value, errors;
 	/* as the program has read them */
 	uint64_t seen_value, seen_errors;
+	/* as fi_poll has reported them */
+	uint64_t polled_value, polled_errors;
 	_Atomic int refs;
 };
 
@@ -126,6 +152,8 @@ struct udp_rx {
 	void *context;
 	/* FI_COMPLETION: it is reported; FI_MULTI_RECV */
 	uint64_t flags;
+	/* messages without a byte that a multi-receive buffer has taken */
+	size_t empty_cnt;
 };
 
 /* A multicast group that an endpoint has joined. */
@@ -133,7 +161,7 @@ struct udp_group {
 	struct fid_mc fid;
 	struct udp_ep *ep;
 	struct list link;
-	union tcp_sockaddr addr;
+	union ip_sockaddr addr;
 	/* bound to the group; -1: it only sends there */
 	int fd;
 	/* datagrams asked for by the next receive from it */
@@ -162,11 +190,14 @@ struct udp_ep {
 	bool enabled;
 	size_t msg_max, inject_max, rx_size, multi_min;
 	/* the address to bind to, and, once fd is open, the one that it has */
-	union tcp_sockaddr at;
+	union ip_sockaddr at;
 	/* -1: not open yet */
 	int fd;
-	/* EPOLLIN, EPOLLOUT: what the waits' epolls look for at its sockets; 0: in none */
-	uint32_t interest;
+	/*
+	 * EPOLLIN, EPOLLOUT: what the waits' epolls look for at its sockets; of those of sends, and
+	 * of the others
+	 */
+	uint32_t tx_interest, interest;
 	bool watched;
 	struct pool rx_pool;
 	/* struct udp_rx, as posted */
@@ -177,8 +208,12 @@ struct udp_ep {
 	bool groups_first;
 	/* The kernel, or the interface, sends no segments */
 	bool no_segments;
-	/* Sends that FI_MORE holds back; NULL: there never was one */
+	/* Sends that are held back; NULL: there never was one */
 	struct udp_staged *staged;
+	/* The last send was refused, since the kernel had no room */
+	bool refused;
+	/* in the domain's list while there is any of both */
+	struct list holding;
 	/* struct udp_group */
 	struct list groups;
 	uint64_t next_group;
@@ -236,6 +271,8 @@ int udp_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 int udp_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
 		  void *context);
 int udp_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **poll);
+/* udp_poll_forget - remove a queue or counter that is being closed from the poll sets it is in */
+void udp_poll_forget(struct udp_wait *wait);
 int udp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 		void *context);
 /* udp_ep_bind_object - fi_ep_bind of an endpoint (binding.c) */

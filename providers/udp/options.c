@@ -31,16 +31,17 @@ static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 
 	if (level != FI_OPT_ENDPOINT || !value || !len)
 		return level != FI_OPT_ENDPOINT ? -FI_ENOPROTOOPT : -FI_EINVAL;
-	if (name == FI_OPT_MIN_MULTI_RECV)
-		got = ep->multi_min;
-	else if (name == FI_OPT_MAX_MSG_SIZE)
-		got = ep->msg_max;
-	else if (name == FI_OPT_INJECT_MSG_SIZE)
-		got = ep->inject_max;
-	else
+	if (name != FI_OPT_MIN_MULTI_RECV && name != FI_OPT_MAX_MSG_SIZE &&
+	    name != FI_OPT_INJECT_MSG_SIZE)
 		return -FI_ENOPROTOOPT;
 	if (*len < sizeof(got))
 		return -FI_ETOOSMALL;
+	if (!udp_enter(ep->domain))
+		return -FI_EOPBADSTATE;
+	got = name == FI_OPT_MIN_MULTI_RECV ? ep->multi_min
+	      : name == FI_OPT_MAX_MSG_SIZE ? ep->msg_max
+					    : ep->inject_max;
+	udp_leave(ep->domain);
 	memcpy(value, &got, sizeof(got));
 	*len = sizeof(got);
 	return 0;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The poll set object: completion queues and counters of a domain, looked at together. Source:
- * fi_poll(3).
+ * The poll set object: completion queues and counters of a domain, looked at together. One that is
+ * closed is removed from its sets. Called by programs, on any thread. Source: fi_poll(3).
  */
 #include "absent.h"
 #include "report.h"
 
 /* A queue or counter of a poll set. */
 struct polled {
+	/* of the set */
 	struct list link;
+	/* of the wait's polled */
+	struct list place;
 	struct fid *fid;
 };
 
@@ -19,10 +22,15 @@ struct udp_poll {
 	struct list list;
 };
 
-static _Atomic int *refs_of(struct fid *fid)
+/* Returns true if it has something: a queue, or a counter that changed since it was reported. */
+static bool is_there(struct fid *fid)
 {
-	return fid->fclass == FI_CLASS_CQ ? &container_of(fid, struct udp_cq, fid.fid)->refs
-					  : &container_of(fid, struct udp_cntr, fid.fid)->refs;
+	const struct udp_cntr *cntr;
+
+	if (fid->fclass == FI_CLASS_CQ)
+		return udp_wait_there(fid);
+	cntr = container_of(fid, struct udp_cntr, fid.fid);
+	return cntr->value != cntr->polled_value || cntr->errors != cntr->polled_errors;
 }
 
 static int poll_call(struct fid_poll *fid, void **context, int cnt)
@@ -37,13 +45,27 @@ static int poll_call(struct fid_poll *fid, void **context, int cnt)
 		return -FI_EOPBADSTATE;
 	list_for_each_entry(polled, &poll->list, link) {
 		udp_wait_progress(udp_wait_of(polled->fid));
-		if (found < cnt && udp_wait_there(polled->fid))
-			context[found++] = polled->fid->context;
+		if (found == cnt || !is_there(polled->fid))
+			continue;
+		context[found++] = polled->fid->context;
+		if (polled->fid->fclass == FI_CLASS_CNTR)
+			udp_cntr_polled(container_of(polled->fid, struct udp_cntr, fid.fid));
 	}
 	udp_leave(poll->domain);
 	return found;
 }
 
+static struct polled *polled_of(struct udp_poll *poll, const struct fid *fid)
+{
+	struct polled *polled;
+
+	list_for_each_entry(polled, &poll->list, link)
+		if (polled->fid == fid)
+			return polled;
+	return NULL;
+}
+
+/* One that is in the set already stays there once, as in libfabric. */
 static int poll_add(struct fid_poll *fid, struct fid *event, uint64_t flags)
 {
 	struct udp_poll *poll = container_of(fid, struct udp_poll, fid);
@@ -64,44 +86,59 @@ static int poll_add(struct fid_poll *fid, struct fid *event, uint64_t flags)
 		platform_free(polled);
 		return -FI_EOPBADSTATE;
 	}
-	udp_ref(refs_of(event));
-	list_add_tail(&poll->list, &polled->link);
+	if (polled_of(poll, event)) {
+		platform_free(polled);
+	} else {
+		list_add_tail(&poll->list, &polled->link);
+		list_add_tail(&udp_wait_of(event)->polled, &polled->place);
+	}
 	udp_leave(poll->domain);
 	return 0;
 }
 
 static void drop(struct polled *polled)
 {
-	udp_unref(refs_of(polled->fid));
 	list_remove(&polled->link);
+	list_remove(&polled->place);
 	platform_free(polled);
 }
 
+void udp_poll_forget(struct udp_wait *wait)
+{
+	bool here = udp_enter(wait->domain);
+
+	while (!list_empty(&wait->polled))
+		drop(container_of(wait->polled.next, struct polled, place));
+	if (here)
+		udp_leave(wait->domain);
+}
+
+/* One that is not in the set was removed when it was closed, maybe: success, as in libfabric. */
 static int poll_del(struct fid_poll *fid, struct fid *event, uint64_t flags)
 {
 	struct udp_poll *poll = container_of(fid, struct udp_poll, fid);
 	struct polled *polled;
-	int ret = -FI_EINVAL;
 
+	if (!event)
+		return -FI_EINVAL;
 	if (!udp_enter(poll->domain))
 		return -FI_EOPBADSTATE;
-	list_for_each_entry(polled, &poll->list, link) {
-		if (polled->fid != event)
-			continue;
+	polled = polled_of(poll, event);
+	if (polled)
 		drop(polled);
-		ret = 0;
-		break;
-	}
 	udp_leave(poll->domain);
-	return ret;
+	return 0;
 }
 
 static int poll_close(struct fid *fid)
 {
 	struct udp_poll *poll = container_of(fid, struct udp_poll, fid.fid);
+	bool here = udp_enter(poll->domain);
 
 	while (!list_empty(&poll->list))
 		drop(container_of(poll->list.next, struct polled, link));
+	if (here)
+		udp_leave(poll->domain);
 	udp_unref(&poll->domain->refs);
 	platform_free(poll);
 	return 0;

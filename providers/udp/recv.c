@@ -43,6 +43,7 @@ ssize_t udp_recv(struct udp_ep *ep, const struct iovec *iov, size_t cnt, void *c
 	rx->iov_cnt = cnt;
 	rx->context = context;
 	rx->flags = flags;
+	rx->empty_cnt = 0;
 	list_add_tail(&ep->rx, &rx->link);
 	/* Somebody may sleep that armed while nothing was posted. */
 	if (unlikely(ep->watched && !(ep->interest & EPOLLIN)))
@@ -55,14 +56,29 @@ ssize_t udp_recv(struct udp_ep *ep, const struct iovec *iov, size_t cnt, void *c
  */
 static fi_addr_t source_of(struct udp_ep *ep, const struct msghdr *msg)
 {
-	const union tcp_sockaddr *name = msg->msg_name;
+	const union ip_sockaddr *name = msg->msg_name;
 	struct weft_addr addr = { .version = ADDR_VERSION, .kind = ADDR_SERVICE };
 
 	if (!ep->source || msg->msg_namelen < sizeof(name->in) ||
-	    msg->msg_namelen < tcp_sockaddr_len(name))
+	    msg->msg_namelen < ip_sockaddr_len(name))
 		return FI_ADDR_NOTAVAIL;
-	tcp_sockaddr_get(name, &addr);
+	ip_sockaddr_get(name, &addr);
 	return av_find(&ep->av->table, &addr);
+}
+
+/*
+ * A multi-receive buffer takes a message of @used bytes. Returns true if it takes no more. Empty
+ * messages use none of it, so their number is bounded. Else their sender could have one buffer fill
+ * the queue of a program that reads only a counter for now.
+ */
+static bool buffer_ends(const struct udp_ep *ep, struct udp_rx *rx, size_t used)
+{
+	struct iovec *left = &rx->iov[0];
+
+	left->iov_base = (char *)left->iov_base + used;
+	left->iov_len -= used;
+	rx->empty_cnt += !used;
+	return left->iov_len < ep->multi_min || !left->iov_len || rx->empty_cnt >= ep->rx_size;
 }
 
 /* A datagram is in a receive, as far as there was room. */
@@ -75,14 +91,8 @@ static void received(struct udp_ep *ep, struct udp_rx *rx, const struct mmsghdr 
 
 	for (size_t i = 0; i < rx->iov_cnt && len > room; i++)
 		room += rx->iov[i].iov_len;
-	if (rx->flags & FI_MULTI_RECV) {
-		size_t used = len < room ? len : room;
-
-		rx->iov[0].iov_base = (char *)buf + used;
-		rx->iov[0].iov_len -= used;
-		if (rx->iov[0].iov_len < ep->multi_min || !rx->iov[0].iov_len)
-			flags |= FI_MULTI_RECV;
-	}
+	if (rx->flags & FI_MULTI_RECV && buffer_ends(ep, rx, len < room ? len : room))
+		flags |= FI_MULTI_RECV;
 	if (unlikely(len > room)) {
 		udp_cq_error(ep->rx_cq, &(struct fi_cq_err_entry){
 						.op_context = rx->context,
@@ -136,24 +146,27 @@ static unsigned int prepare(struct udp_ep *ep, struct udp_batch *batch, unsigned
 /*
  * Takes datagrams of one socket. A call that asks for more than there are looks once in vain, and a
  * program that waits for one datagram at a time would do so with each. So the number that is asked
- * for follows the number that was found.
+ * for follows the number that was found. A multi-receive buffer takes a call for each.
  * @ask: of this socket
  */
 static void take(struct udp_ep *ep, int fd, uint32_t *ask)
 {
 	struct udp_batch *batch = ep->domain->batch;
-	unsigned int cnt = prepare(ep, batch, *ask);
-	int got;
+	unsigned int cnt, got, sum = 0;
 
-	if (!cnt)
-		return;
-	got = udp_socket_receive(fd, batch->hdrs, cnt);
-	for (int i = 0; i < got; i++)
-		received(ep, rx_first(ep), &batch->hdrs[i]);
-	if ((unsigned int)got == *ask)
+	do {
+		cnt = prepare(ep, batch, *ask - sum);
+		if (!cnt)
+			break;
+		got = (unsigned int)udp_socket_receive(fd, batch->hdrs, cnt);
+		for (unsigned int i = 0; i < got; i++)
+			received(ep, rx_first(ep), &batch->hdrs[i]);
+		sum += got;
+	} while (got == cnt && sum < *ask);
+	if (sum == *ask)
 		*ask = *ask * 2 < UDP_BATCH ? *ask * 2 : UDP_BATCH;
-	else if ((unsigned int)got < cnt)
-		*ask = got > 1 ? (unsigned int)got : 1;
+	else if (cnt && got < cnt)
+		*ask = sum > 1 ? sum : 1;
 }
 
 /* Takes datagrams of all groups. The first is the last the next time. */
@@ -193,13 +206,14 @@ int udp_recv_cancel(struct udp_ep *ep, const void *context)
 	list_for_each_entry(rx, &ep->rx, link) {
 		if (rx->context != context)
 			continue;
-		udp_cq_error(ep->rx_cq, &(struct fi_cq_err_entry){
-						.op_context = rx->context,
-						.flags = RECV_FLAGS,
-						.err = FI_ECANCELED,
-						.prov_errno = FI_ECANCELED,
-						.src_addr = FI_ADDR_NOTAVAIL,
-					});
+		udp_cq_error(ep->rx_cq,
+			     &(struct fi_cq_err_entry){
+				     .op_context = rx->context,
+				     .flags = RECV_FLAGS | (rx->flags & FI_MULTI_RECV),
+				     .err = FI_ECANCELED,
+				     .prov_errno = FI_ECANCELED,
+				     .src_addr = FI_ADDR_NOTAVAIL,
+			     });
 		udp_cntr_error(ep->rx_cntr);
 		rx_release(ep, rx);
 		return 0;

@@ -57,5 +57,7 @@ static inline void udp_cntr_error(struct udp_cntr *cntr)
  * (counter.c)
  */
 bool udp_cntr_moved(const struct udp_cntr *cntr);
+/* udp_cntr_polled - fi_poll reports the counter no more until it changes (counter.c) */
+void udp_cntr_polled(struct udp_cntr *cntr);
 
 #endif

@@ -4,6 +4,8 @@
  * completes at once. With FI_MORE datagrams are held back, until a call without it, a full batch or
  * progress sends them together. Called with the domain locked.
  */
+#include <poll.h>
+#include "descriptor.h"
 #include "endpoint.h"
 #include "report.h"
 #include "socket.h"
@@ -12,7 +14,7 @@
 
 /* A datagram that is held back. */
 struct held {
-	union tcp_sockaddr to;
+	union ip_sockaddr to;
 	struct iovec iov[UDP_IOV_MAX];
 	/* bytes of the message */
 	size_t len;
@@ -37,10 +39,42 @@ static void sent(struct udp_ep *ep, void *context, bool reported)
 	udp_cntr_count(ep->tx_cntr);
 }
 
-/* Drops the first @cnt of those that are held back. */
-static void drop_first(struct udp_staged *staged, uint32_t cnt)
+/* The domain lists the endpoint while sends are held back or refused. */
+static void list_in_domain(struct udp_ep *ep)
 {
+	if (!ep->refused && !udp_send_held(ep))
+		list_remove(&ep->holding);
+	else if (list_empty(&ep->holding))
+		list_add_tail(&ep->domain->holding, &ep->holding);
+}
+
+static void refused_changes(struct udp_ep *ep, bool refused)
+{
+	if (likely(ep->refused == refused))
+		return;
+	ep->refused = refused;
+	list_in_domain(ep);
+	if (refused)
+		udp_ep_arm(ep);
+}
+
+bool udp_send_room(struct udp_ep *ep)
+{
+	struct pollfd p = { .fd = ep->fd, .events = POLLOUT };
+
+	if (!ep->refused || sys_descriptor_poll(&p, 1, 0) != 1)
+		return false;
+	refused_changes(ep, false);
+	return true;
+}
+
+/* Drops the first @cnt of those that are held back. */
+static void drop_first(struct udp_ep *ep, uint32_t cnt)
+{
+	struct udp_staged *staged = ep->staged;
+
 	staged->cnt -= cnt;
+	list_in_domain(ep);
 	memmove(staged->held, staged->held + cnt, staged->cnt * sizeof(staged->held[0]));
 	memmove(staged->hdrs, staged->hdrs + cnt, staged->cnt * sizeof(staged->hdrs[0]));
 	for (uint32_t i = 0; i < staged->cnt; i++) {
@@ -108,19 +142,24 @@ static bool no_segments(int err)
 }
 
 /*
- * Sends some of the first. The kernel sends segments at a quarter of the cost of datagrams; where
- * it can't, this endpoint does without. Returns how many were sent, or -FI_E* of the first.
+ * Sends some of the first. The kernel sends segments at a quarter of the cost of datagrams. Where it
+ * can't send segments, this endpoint does without. An address that nothing can be sent to is refused
+ * with the same errors, so that datagrams are tried: if they go, segments are what was refused.
+ * Returns how many were sent, or -FI_E* of the first.
  */
 static int send_first(struct udp_ep *ep, struct udp_staged *staged)
 {
 	uint32_t cnt = ep->no_segments ? 1 : segments_from(staged, 0);
-	int ret;
+	int ret, refused;
 
 	if (cnt > 1) {
-		ret = send_segments(ep, staged, cnt);
-		if (ret > 0 || ret == -FI_EAGAIN)
-			return ret;
-		ep->no_segments = no_segments(ret);
+		refused = send_segments(ep, staged, cnt);
+		if (refused > 0 || refused == -FI_EAGAIN)
+			return refused;
+		ret = udp_socket_send_several(ep->fd, staged->hdrs, cnt);
+		if (ret > 0)
+			ep->no_segments = no_segments(refused);
+		return ret;
 	}
 	for (cnt = 1; cnt < staged->cnt; cnt++)
 		if (!ep->no_segments && segments_from(staged, cnt) > 1)
@@ -136,13 +175,16 @@ void udp_send_flush(struct udp_ep *ep)
 	while (staged && staged->cnt) {
 		ret = send_first(ep, staged);
 		if (ret == -FI_EAGAIN)
-			return;
+			break;
 		if (ret < 0)
 			failed(ep, &staged->held[0], ret);
 		for (int i = 0; i < ret; i++)
 			sent(ep, staged->held[i].context, staged->held[i].reported);
-		drop_first(staged, ret < 0 ? 1 : (uint32_t)ret);
+		drop_first(ep, ret < 0 ? 1 : (uint32_t)ret);
 	}
+	/* Somebody may sleep that armed while nothing was held back. */
+	if (unlikely(udp_send_held(ep)))
+		udp_ep_arm(ep);
 }
 
 uint32_t udp_send_held(const struct udp_ep *ep)
@@ -152,11 +194,21 @@ uint32_t udp_send_held(const struct udp_ep *ep)
 
 void udp_send_close(struct udp_ep *ep)
 {
-	if (!ep->staged)
+	ep->refused = false;
+	if (!ep->staged) {
+		list_remove(&ep->holding);
 		return;
+	}
 	udp_send_flush(ep);
 	for (uint32_t i = 0; i < ep->staged->cnt; i++)
 		failed(ep, &ep->staged->held[i], -FI_ECANCELED);
+	list_remove(&ep->holding);
+}
+
+void udp_send_free(struct udp_ep *ep)
+{
+	if (!ep->staged)
+		return;
 	platform_free(ep->staged->injected);
 	platform_free(ep->staged);
 	ep->staged = NULL;
@@ -204,7 +256,7 @@ static char *injected_slot(const struct udp_ep *ep, const struct udp_staged *sta
 
 /* Holds a datagram back; there is room. */
 static int hold_back(struct udp_ep *ep, const struct udp_send *send,
-		     const union tcp_sockaddr *to, size_t len, bool reported)
+		     const union ip_sockaddr *to, size_t len, bool reported)
 {
 	bool injects = send->flags & FI_INJECT || send->silent;
 	struct udp_staged *staged = staged_of(ep, injects);
@@ -228,17 +280,18 @@ static int hold_back(struct udp_ep *ep, const struct udp_send *send,
 	held->reported = reported;
 	staged->hdrs[staged->cnt].msg_hdr = (struct msghdr){
 		.msg_name = &held->to,
-		.msg_namelen = tcp_sockaddr_len(to),
+		.msg_namelen = ip_sockaddr_len(to),
 		.msg_iov = held->iov,
 		.msg_iovlen = cnt,
 	};
 	staged->cnt++;
+	list_in_domain(ep);
 	return 0;
 }
 
 /* Where a datagram goes. Returns 0 or -FI_EINVAL. */
 static int find_address(const struct udp_ep *ep, const struct udp_send *send,
-			union tcp_sockaddr *to)
+			union ip_sockaddr *to)
 {
 	const struct weft_addr *addr;
 	struct udp_group *group;
@@ -251,7 +304,7 @@ static int find_address(const struct udp_ep *ep, const struct udp_send *send,
 		return 0;
 	}
 	addr = send->flags & FI_MULTICAST ? NULL : av_get(&ep->av->table, send->to);
-	return addr && tcp_sockaddr_set(to, addr) ? 0 : -FI_EINVAL;
+	return addr && ip_sockaddr_set(to, addr) ? 0 : -FI_EINVAL;
 }
 
 /* Returns 0 or -FI_E*. @len: out: bytes of the message */
@@ -272,7 +325,7 @@ static int check(const struct udp_ep *ep, const struct udp_send *send, size_t *l
 ssize_t udp_send(struct udp_ep *ep, const struct udp_send *send)
 {
 	bool reported = ep->tx_cq && !send->silent && send->flags & FI_COMPLETION;
-	union tcp_sockaddr to = { 0 };
+	union ip_sockaddr to = { 0 };
 	size_t len;
 	int ret = check(ep, send, &len);
 
@@ -282,25 +335,24 @@ ssize_t udp_send(struct udp_ep *ep, const struct udp_send *send)
 		return ret;
 	if (udp_send_held(ep) == UDP_BATCH)
 		udp_send_flush(ep);
-	if (udp_send_held(ep) == UDP_BATCH)
+	if (udp_send_held(ep) == UDP_BATCH) {
+		refused_changes(ep, true);
 		return -FI_EAGAIN;
+	}
 	/* Those that are held back are before it. */
 	if (send->flags & FI_MORE || udp_send_held(ep)) {
 		ret = hold_back(ep, send, &to, len, reported);
-		if (!ret && !(send->flags & FI_MORE)) {
+		if (!ret && !(send->flags & FI_MORE))
 			udp_send_flush(ep);
-			/* Somebody may sleep that armed while nothing was held back. */
-			if (unlikely(udp_send_held(ep)))
-				udp_ep_arm(ep);
-		}
 		return ret;
 	}
 	ret = udp_socket_send(ep->fd, &(struct msghdr){
 					      .msg_name = &to,
-					      .msg_namelen = tcp_sockaddr_len(&to),
+					      .msg_namelen = ip_sockaddr_len(&to),
 					      .msg_iov = (struct iovec *)(uintptr_t)send->iov,
 					      .msg_iovlen = send->iov_cnt,
 				      });
+	refused_changes(ep, ret == -FI_EAGAIN);
 	if (!ret)
 		sent(ep, send->context, reported);
 	return ret;

@@ -2,10 +2,10 @@
 /* Datagram sockets. Called by endpoints and groups with their domain locked. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <unistd.h>
 #include "descriptor.h"
 #include "fault.h"
 #include "socket.h"
+#include "socket_call.h"
 #include "udp.h"
 
 #ifndef UDP_SEGMENT
@@ -59,7 +59,7 @@ static void set_own_groups(int fd, int family)
 }
 
 /* Returns a socket that is bound to @at, or -FI_E*. */
-static int bound(const union tcp_sockaddr *at, bool shared)
+static int bound(const union ip_sockaddr *at, bool shared)
 {
 	int err = sys_fault(SYS_CALL_SOCKET), fd;
 
@@ -78,15 +78,15 @@ static int bound(const union tcp_sockaddr *at, bool shared)
 		err = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (!err)
 		err = -sys_fault(SYS_CALL_BIND);
-	if (!err && bind(fd, &at->sa, tcp_sockaddr_len(at)))
+	if (!err && bind(fd, &at->sa, ip_sockaddr_len(at)))
 		err = -errno;
 	if (!err)
 		return fd;
-	close(fd);
+	sys_descriptor_close(fd);
 	return err;
 }
 
-int udp_socket_open(const union tcp_sockaddr *at, bool multicasts, unsigned int iface)
+int udp_socket_open(const union ip_sockaddr *at, bool multicasts, unsigned int iface)
 {
 	int fd = bound(at, false), err;
 
@@ -95,11 +95,11 @@ int udp_socket_open(const union tcp_sockaddr *at, bool multicasts, unsigned int 
 	err = set_multicast(fd, at->sa.sa_family, iface);
 	if (!err)
 		return fd;
-	close(fd);
+	sys_descriptor_close(fd);
 	return err;
 }
 
-static int join(int fd, const union tcp_sockaddr *group, unsigned int iface)
+static int join(int fd, const union ip_sockaddr *group, unsigned int iface)
 {
 	const struct ip_mreqn four = { .imr_multiaddr = group->in.sin_addr,
 				       .imr_ifindex = (int)iface };
@@ -112,9 +112,9 @@ static int join(int fd, const union tcp_sockaddr *group, unsigned int iface)
 	return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &four, sizeof(four)) ? -errno : 0;
 }
 
-int udp_socket_join(const union tcp_sockaddr *group, unsigned int iface)
+int udp_socket_join(const union ip_sockaddr *group, unsigned int iface)
 {
-	union tcp_sockaddr at = *group;
+	union ip_sockaddr at = *group;
 	int fd, err;
 
 	if (at.sa.sa_family == AF_INET6 && !at.in6.sin6_scope_id)
@@ -125,13 +125,13 @@ int udp_socket_join(const union tcp_sockaddr *group, unsigned int iface)
 	err = join(fd, group, iface);
 	if (!err)
 		return fd;
-	close(fd);
+	sys_descriptor_close(fd);
 	return err;
 }
 
-int udp_socket_name(int fd, union tcp_sockaddr *name)
+int udp_socket_name(int fd, union ip_sockaddr *name)
 {
-	union tcp_sockaddr got = { 0 };
+	union ip_sockaddr got = { 0 };
 	socklen_t len = sizeof(got);
 
 	if (getsockname(fd, &got.sa, &len))
@@ -147,10 +147,11 @@ static int receive_one(int fd, struct mmsghdr *hdr)
 	ssize_t len;
 
 	if (msg->msg_iovlen == 1)
-		len = recvfrom(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len,
-			       MSG_DONTWAIT | MSG_TRUNC, msg->msg_name, &msg->msg_namelen);
+		len = sys_call_recvfrom(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len,
+					MSG_DONTWAIT | MSG_TRUNC, msg->msg_name,
+					&msg->msg_namelen);
 	else
-		len = recvmsg(fd, msg, MSG_DONTWAIT | MSG_TRUNC);
+		len = sys_call_recvmsg(fd, msg, MSG_DONTWAIT | MSG_TRUNC);
 	hdr->msg_len = len < 0 ? 0 : (unsigned int)len;
 	return len < 0 ? -1 : 1;
 }
@@ -166,7 +167,8 @@ int udp_socket_receive(int fd, struct mmsghdr *hdrs, unsigned int cnt)
 		else if (cnt == 1)
 			got = receive_one(fd, hdrs);
 		else
-			got = recvmmsg(fd, hdrs, cnt, MSG_DONTWAIT | MSG_TRUNC, NULL);
+			got = (int)SYS_SOCKET_CALL(recvmmsg, fd, hdrs, cnt,
+						   MSG_DONTWAIT | MSG_TRUNC, NULL);
 		if (got >= 0)
 			return got;
 		/* Memory that can't be written: the datagram is lost already. */
@@ -195,9 +197,10 @@ static int send_error(int err)
 static ssize_t send_one(int fd, const struct msghdr *msg)
 {
 	if (msg->msg_iovlen == 1 && !msg->msg_controllen)
-		return sendto(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len,
-			      MSG_DONTWAIT | MSG_NOSIGNAL, msg->msg_name, msg->msg_namelen);
-	return sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		return sys_call_sendto(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len,
+				       MSG_DONTWAIT | MSG_NOSIGNAL, msg->msg_name,
+				       msg->msg_namelen);
+	return sys_call_sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 int udp_socket_send(int fd, const struct msghdr *msg)
@@ -219,7 +222,9 @@ int udp_socket_send_several(int fd, struct mmsghdr *hdrs, unsigned int cnt)
 
 	for (int i = 0; i < ERRORS_PASSED && !err; i++) {
 		errno = sys_fault(SYS_CALL_SENDMSG);
-		sent = errno ? -1 : sendmmsg(fd, hdrs, cnt, MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent = errno ? -1
+			     : (int)SYS_SOCKET_CALL(sendmmsg, fd, hdrs, cnt,
+						    MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (sent > 0)
 			return sent;
 		err = send_error(errno);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The system calls of a datagram socket, with their errors converted. The caller serializes.
+ * The system calls of a datagram socket, with their errors converted. The caller serializes: it
+ * holds a lock, so that a thread that is cancelled does not end in them.
  * Source: udp(7), ip(7), ipv6(7), recvmmsg(2), sendmmsg(2).
  */
 #ifndef WEFT_UDP_SOCKET_H
@@ -15,9 +16,7 @@
 /* Work memory of a receive: what recvmmsg() fills. */
 struct udp_batch {
 	struct mmsghdr hdrs[UDP_BATCH];
-	union tcp_sockaddr names[UDP_BATCH];
-	/* the rest of a multi-receive buffer */
-	struct iovec rest;
+	union ip_sockaddr names[UDP_BATCH];
 };
 
 /*
@@ -26,7 +25,7 @@ struct udp_batch {
  * @iface: index of the interface that these datagrams leave by; 0: the kernel chooses
  * Returns it, owned, or -FI_E*: -FI_EADDRINUSE, -FI_EADDRNOTAVAIL, -FI_EMFILE, ...
  */
-int udp_socket_open(const union tcp_sockaddr *at, bool multicasts, unsigned int iface);
+int udp_socket_open(const union ip_sockaddr *at, bool multicasts, unsigned int iface);
 
 /*
  * udp_socket_join - a socket that gets what is sent to a group and port, and nothing else
@@ -34,10 +33,10 @@ int udp_socket_open(const union tcp_sockaddr *at, bool multicasts, unsigned int 
  * @iface: index of the interface; 0: the kernel chooses
  * Returns it, owned, or -FI_E*.
  */
-int udp_socket_join(const union tcp_sockaddr *group, unsigned int iface);
+int udp_socket_join(const union ip_sockaddr *group, unsigned int iface);
 
 /* udp_socket_name - the address that a socket is bound to. Returns 0 or -FI_E* */
-int udp_socket_name(int fd, union tcp_sockaddr *name);
+int udp_socket_name(int fd, union ip_sockaddr *name);
 
 /*
  * udp_socket_receive - take up to @cnt datagrams

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include "objects.h"
+#include "bounded.h"
 #include "udp.h"
 
 #define RECV_BUF     (1 << 20)
@@ -38,20 +39,6 @@ struct fi_provider udp_provider = {
 	.cleanup = udp_cleanup,
 };
 
-/* Reads a number from the environment; one out of bounds is logged and ignored. */
-static void setting(const char *name, int low, int high, int *value)
-{
-	int got;
-
-	if (fi_param_get_int(&udp_provider, name, &got))
-		return;
-	if (got >= low && got <= high)
-		*value = got;
-	else
-		FI_WARN(&udp_provider, FI_LOG_CORE,
-			"%s=%d is not between %d and %d and is ignored\n", name, got, low, high);
-}
-
 static void settings_define(void)
 {
 	fi_param_define(
@@ -81,9 +68,11 @@ static void settings_read(void)
 
 	if (!fi_param_get_str(&udp_provider, "iface", &iface) && iface && *iface)
 		udp_settings.iface = iface;
-	setting("max_msg_size", UDP_MSG_LEAST, UDP_MSG_MOST, &udp_settings.msg_max);
-	setting("recv_buf", RECV_BUF_MIN, RECV_BUF_MAX, &udp_settings.recv_buf);
-	setting("multicast_hops", 1, 255, &udp_settings.hops);
+	ip_bounded_setting(&udp_provider, "max_msg_size", UDP_MSG_LEAST, UDP_MSG_MOST,
+			   &udp_settings.msg_max);
+	ip_bounded_setting(&udp_provider, "recv_buf", RECV_BUF_MIN, RECV_BUF_MAX,
+			   &udp_settings.recv_buf);
+	ip_bounded_setting(&udp_provider, "multicast_hops", 1, 255, &udp_settings.hops);
 	if (!fi_param_get_bool(&udp_provider, "multicast_loop", &loop))
 		udp_settings.loop = loop;
 }

@@ -5,11 +5,14 @@
  * any thread. Source: fi_av(3).
  */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include "absent.h"
 #include "endpoint.h"
 #include "event.h"
 
 #define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR)
+#define NODE_MAX     256 /* bytes of a name, with its NUL */
+#define SUFFIX_MAX   18	 /* digits of the number at the end of a name */
 
 static struct udp_av *av_of(struct fid_av *fid)
 {
@@ -66,15 +69,15 @@ static void tell_error(const struct insertion *in, int err)
 }
 
 /* Inserts the next address. @sock: NULL: it is none, or can't be resolved. */
-static void insert_next(struct insertion *in, const union tcp_sockaddr *sock)
+static void insert_next(struct insertion *in, const union ip_sockaddr *sock)
 {
 	struct weft_addr addr = { .version = ADDR_VERSION, .kind = ADDR_SERVICE };
 	fi_addr_t index = FI_ADDR_NOTAVAIL;
 	int ret = -FI_EINVAL;
 
-	if (sock && sock->sa.sa_family == in->av->domain->family && tcp_sockaddr_port(sock) &&
-	    !tcp_sockaddr_any(sock)) {
-		tcp_sockaddr_get(sock, &addr);
+	if (sock && sock->sa.sa_family == in->av->domain->family && ip_sockaddr_port(sock) &&
+	    !ip_sockaddr_any(sock)) {
+		ip_sockaddr_get(sock, &addr);
 		platform_lock(&in->av->domain->lock);
 		ret = av_insert(&in->av->table, &addr, &index);
 		platform_unlock(&in->av->domain->lock);
@@ -116,7 +119,7 @@ static int av_insert_call(struct fid_av *fid, const void *addr, size_t cnt, fi_a
 	size_t len = av->domain->family == AF_INET ? sizeof(struct sockaddr_in)
 						   : sizeof(struct sockaddr_in6);
 	struct insertion in = begin(av, out, flags, context);
-	union tcp_sockaddr sock;
+	union ip_sockaddr sock;
 	int ret = insert_check(av, cnt, flags, context);
 
 	if (!ret && cnt && !addr)
@@ -125,7 +128,7 @@ static int av_insert_call(struct fid_av *fid, const void *addr, size_t cnt, fi_a
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < cnt; i++) {
-		ret = tcp_sockaddr_copy(&sock, (const char *)addr + i * len, len);
+		ret = ip_sockaddr_copy(&sock, (const char *)addr + i * len, len);
 		insert_next(&in, ret ? NULL : &sock);
 	}
 	return end(&in);
@@ -136,8 +139,8 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 {
 	struct udp_av *av = av_of(fid);
 	struct insertion in = begin(av, out, flags, context);
-	const struct tcp_lookup lookup = { node, service, 0, av->domain->family, SOCK_DGRAM };
-	union tcp_sockaddr sock;
+	const struct ip_lookup lookup = { node, service, 0, av->domain->family, SOCK_DGRAM };
+	union ip_sockaddr sock;
 	char why[128];
 	int ret = insert_check(av, 1, flags, context);
 
@@ -146,67 +149,110 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 				 "NULL for the node or the service");
 	if (ret)
 		return ret;
-	ret = tcp_resolve(&lookup, &sock, 1, why, sizeof(why));
+	ret = ip_resolve(&lookup, &sock, 1, why, sizeof(why));
 	if (ret < 0)
 		FI_WARN(&udp_provider, FI_LOG_AV, "%s\n", why);
 	insert_next(&in, ret < 0 ? NULL : &sock);
 	return end(&in);
 }
 
-/* The address that is @n behind @sock. Returns false if there is none. */
-static bool count_up(union tcp_sockaddr *sock, uint32_t n)
+/* Makes @sock the next address. Returns false if it is the last one. */
+static bool count_up(union ip_sockaddr *sock)
 {
-	/* the last 32 bits of either kind of address */
-	void *where = sock->sa.sa_family == AF_INET ? (void *)&sock->in.sin_addr
-						    : &sock->in6.sin6_addr.s6_addr[12];
-	uint32_t low, next;
+	bool six = sock->sa.sa_family == AF_INET6;
+	uint8_t *byte = six ? sock->in6.sin6_addr.s6_addr : (uint8_t *)&sock->in.sin_addr;
+	size_t at = six ? sizeof(sock->in6.sin6_addr) : sizeof(sock->in.sin_addr);
 
-	memcpy(&low, where, sizeof(low));
-	if (__builtin_add_overflow(ntohl(low), n, &next))
-		return false;
-	next = htonl(next);
-	memcpy(where, &next, sizeof(next));
-	return true;
+	while (at && !++byte[at - 1])
+		at--;
+	return at;
 }
 
-/* A range begins at a number: names of hosts are not counted up. */
+static bool is_number(const char *node)
+{
+	return !node[strspn(node, "0123456789.")] || strchr(node, ':');
+}
+
+/* Writes the name @n after @first: "host10" is one after "host09". Returns false if there is none. */
+static bool name_count(const char *first, size_t n, char *name, size_t room)
+{
+	size_t len = strlen(first), start = len;
+	int written;
+
+	while (start && isdigit((unsigned char)first[start - 1]) && len - start < SUFFIX_MAX)
+		start--;
+	if (start == len || len >= room)
+		return false;
+	written = snprintf(name, room, "%.*s%0*llu", (int)start, first, (int)(len - start),
+			   strtoull(first + start, NULL, 10) + n);
+	return written > 0 && (size_t)written < room;
+}
+
+/* Inserts the services of a node, whose first is at @sock. @sock: NULL: nowhere. */
+static void insert_services(struct insertion *in, const union ip_sockaddr *sock, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		union ip_sockaddr at = { 0 };
+		uint32_t port = 0;
+
+		if (sock) {
+			at = *sock;
+			port = ip_sockaddr_port(sock) + (uint32_t)i;
+			ip_sockaddr_set_port(&at, (uint16_t)port);
+		}
+		insert_next(in, sock && port <= UINT16_MAX ? &at : NULL);
+	}
+}
+
+/* Inserts a range. A number counts up as an address, a name by the number that it ends with. */
+static int insert_range(struct insertion *in, struct ip_lookup *lookup, size_t node_cnt,
+			size_t svc_cnt)
+{
+	const char *node = lookup->node;
+	bool number = is_number(node);
+	char name[NODE_MAX], why[128] = "";
+	union ip_sockaddr sock;
+	int ret = 0;
+
+	for (size_t i = 0; i < node_cnt && svc_cnt; i++) {
+		if (i && !number) {
+			name_count(node, i, name, sizeof(name));
+			lookup->node = name;
+		}
+		if (!i || !number)
+			ret = ip_resolve(lookup, &sock, 1, why, sizeof(why));
+		if (ret < 0 && !in->logged)
+			FI_WARN(&udp_provider, FI_LOG_AV, "%s\n", why);
+		if (i && number && ret >= 0 && !count_up(&sock))
+			ret = -FI_EINVAL;
+		insert_services(in, ret < 0 ? NULL : &sock, svc_cnt);
+	}
+	return end(in);
+}
+
 static int av_insertsym(struct fid_av *fid, const char *node, size_t node_cnt,
 			const char *service, size_t svc_cnt, fi_addr_t *out, uint64_t flags,
 			void *context)
 {
 	struct udp_av *av = av_of(fid);
 	struct insertion in = begin(av, out, flags, context);
-	const struct tcp_lookup lookup = { node, service, node_cnt > 1 ? FI_NUMERICHOST : 0,
-					   av->domain->family, SOCK_DGRAM };
-	union tcp_sockaddr first, sock;
+	struct ip_lookup lookup = { node, service, 0, av->domain->family, SOCK_DGRAM };
+	char last[NODE_MAX];
 	size_t cnt = 0;
-	char why[128];
 	int ret = 0;
 
 	if (!node || !service || __builtin_mul_overflow(node_cnt, svc_cnt, &cnt) ||
 	    node_cnt > UINT32_MAX || svc_cnt > UINT16_MAX)
 		ret = udp_refuse(FI_LOG_AV, -FI_EINVAL, "fi_av_insertsym",
 				 "NULL for the node or the service, or too many");
+	else if (node_cnt > 1 && !is_number(node) &&
+		 !name_count(node, node_cnt - 1, last, sizeof(last)))
+		ret = udp_refuse(
+			FI_LOG_AV, -FI_EINVAL, "fi_av_insertsym",
+			"a node that is no address and ends with no number to count by");
 	if (!ret)
 		ret = insert_check(av, cnt, flags, context);
-	if (ret)
-		return ret;
-	ret = tcp_resolve(&lookup, &first, 1, why, sizeof(why));
-	if (ret < 0)
-		FI_WARN(&udp_provider, FI_LOG_AV, "%s\n", why);
-	for (size_t i = 0; i < cnt; i++) {
-		uint32_t port = ret < 0 ? 0 : tcp_sockaddr_port(&first);
-		bool there = ret >= 0;
-
-		sock = first;
-		if (there)
-			there = count_up(&sock, (uint32_t)(i / svc_cnt));
-		port += (uint32_t)(i % svc_cnt);
-		if (there)
-			tcp_sockaddr_set_port(&sock, (uint16_t)port);
-		insert_next(&in, there && port <= UINT16_MAX ? &sock : NULL);
-	}
-	return end(&in);
+	return ret ? ret : insert_range(&in, &lookup, node_cnt, svc_cnt);
 }
 
 static int av_remove_call(struct fid_av *fid, fi_addr_t *addr, size_t cnt, uint64_t flags)
@@ -232,7 +278,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t index, void *addr, size_t *le
 {
 	struct udp_av *av = av_of(fid);
 	const struct weft_addr *found;
-	union tcp_sockaddr sock;
+	union ip_sockaddr sock;
 
 	if (!len || (*len && !addr))
 		return udp_refuse(FI_LOG_AV, -FI_EINVAL, "fi_av_lookup",
@@ -241,12 +287,12 @@ static int av_lookup(struct fid_av *fid, fi_addr_t index, void *addr, size_t *le
 		return -FI_EOPBADSTATE;
 	found = av_get(&av->table, index);
 	if (found)
-		tcp_sockaddr_set(&sock, found);
+		ip_sockaddr_set(&sock, found);
 	udp_leave(av->domain);
 	if (!found)
 		return udp_refuse(FI_LOG_AV, -FI_EINVAL, "fi_av_lookup",
 				  "no such address in the vector");
-	/* Whether that was all of it is what *len says. */
+	/* *len tells the program whether there was room for all of it. */
 	udp_name_copy(&sock, addr, len);
 	return 0;
 }
@@ -266,14 +312,14 @@ static int av_lookup2(struct fid_av *fid, fi_addr_t addr, void *buf, size_t *len
 static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
 {
 	bool six = av_of(fid)->domain->family == AF_INET6;
-	union tcp_sockaddr sock = { 0 };
+	union ip_sockaddr sock = { 0 };
 	char text[80];
 	int n;
 
 	if (!addr || !len || (*len && !buf))
 		return NULL;
 	memcpy(&sock, addr, six ? sizeof(sock.in6) : sizeof(sock.in));
-	tcp_sockaddr_str(&sock, text, sizeof(text));
+	ip_sockaddr_str(&sock, text, sizeof(text));
 	n = snprintf(buf, *len, "fi_sockaddr_in%s://%s", six ? "6" : "", text);
 	*len = n < 0 ? 0 : (size_t)n + 1;
 	return buf;
@@ -368,12 +414,13 @@ int udp_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av *
 		return udp_refuse(FI_LOG_AV, -FI_EINVAL, "fi_av_open",
 				  "NULL for the attributes, or where the vector is to go, or "
 				  "rx_ctx_bits: an endpoint has one context");
-	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC))
-		return udp_refuse(FI_LOG_AV, -FI_EBADFLAGS, "fi_av_open",
-				  "flags are FI_EVENT and FI_SYMMETRIC");
+	/* With FI_READ too, by which a program opens a shared vector that another has filled. */
 	if (attr->name)
 		return udp_refuse(FI_LOG_AV, -FI_ENOSYS, "fi_av_open",
 				  "vectors are not shared by name");
+	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC))
+		return udp_refuse(FI_LOG_AV, -FI_EBADFLAGS, "fi_av_open",
+				  "flags are FI_EVENT and FI_SYMMETRIC");
 	av = platform_alloc(sizeof(*av));
 	if (!av)
 		return -FI_ENOMEM;

@@ -33,6 +33,12 @@ void udp_wait_unlink(struct udp_link *link);
  */
 void udp_wait_progress(struct udp_wait *wait);
 
+/*
+ * udp_wait_room - returns true, once, if a send that reports there was refused for want of room,
+ * and there is room now: the program may sleep to be told so
+ */
+bool udp_wait_room(struct udp_wait *wait);
+
 /* udp_wait_notify - something was reported */
 static inline void udp_wait_notify(struct udp_wait *wait)
 {
@@ -40,6 +46,8 @@ static inline void udp_wait_notify(struct udp_wait *wait)
 		return;
 	wait->armed = false;
 	wait->rung = true;
+	wait->rings++;
+	wait->woken = wait->sleepers;
 	sys_eventfd_ring(wait->bell);
 }
 
@@ -49,11 +57,33 @@ static inline void udp_wait_notify(struct udp_wait *wait)
  */
 void udp_wait_arm(struct udp_wait *wait);
 
+/* What a blocking call knows of its sleep; zeroed at its begin */
+struct udp_sleeper {
+	/* of the wait, when it fell asleep */
+	uint32_t rings;
+	bool asleep;
+	/* the bell rings for others that have not looked yet */
+	bool early;
+	/* it is one of the wait's readers */
+	bool reads;
+};
+
 /*
- * udp_wait_sleep - sleep until the descriptor is readable or @end, in ns of platform_now_ns();
- * without the lock
+ * udp_wait_look - begins each look of a blocking call, after it slept or not
+ * udp_wait_doze - udp_wait_arm() for a blocking call, which then sleeps
+ * udp_wait_rest - the sleep, until @end; without the lock. Returns as udp_wait_sleep(). A thread
+ *		   that is cancelled in it is no sleeper and no reader any more
+ * A call that finds too little and sleeps on leaves the bell to the others that were woken too.
  */
-void udp_wait_sleep(const struct udp_wait *wait, uint64_t end);
+void udp_wait_look(struct udp_wait *wait, struct udp_sleeper *sleeper);
+void udp_wait_doze(struct udp_wait *wait, struct udp_sleeper *sleeper);
+int udp_wait_rest(struct udp_wait *wait, struct udp_sleeper *sleeper, uint64_t end);
+
+/*
+ * udp_wait_sleep - sleep until a descriptor is readable or @end, in ns of platform_now_ns(); without
+ * the lock. FI_WAIT_YIELD only yields. Returns 0, or -FI_EINTR if a signal handler has run
+ */
+int udp_wait_sleep(enum fi_wait_obj type, int descriptor, uint64_t end);
 
 /* udp_wait_end - when a call with this timeout in ms ends; negative: UINT64_MAX, never */
 uint64_t udp_wait_end(int timeout);
@@ -67,6 +97,13 @@ int udp_wait_control(const struct udp_wait *wait, int command, void *arg);
  */
 struct udp_wait *udp_wait_of(struct fid *fid);
 bool udp_wait_there(struct fid *fid);
+
+/*
+ * udp_wait_try - fi_trywait of a queue or counter; without the lock
+ * Returns 0 if a program may sleep: nothing is there, and what comes makes the descriptor readable.
+ * -FI_EAGAIN: something is there; another -FI_E*: it is nothing to sleep on.
+ */
+int udp_wait_try(struct fid *fid);
 
 /* udp_trywait - the slot of a fabric. Source: fi_poll(3), fi_trywait */
 int udp_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt);

@@ -20,6 +20,9 @@
 #define OBJECTS 65536u
 #define BROKEN	256
 
+/* The device of what is withheld; none has that number. */
+#define WITHHELD 31
+
 struct hooks hooks = { .devices = 1 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -45,6 +48,7 @@ static struct fi_ops_av real_av, our_av;
 static struct fi_ops_cq real_cq, our_cq;
 static struct fi_ops real_ep, our_ep;
 static struct fi_ops_cm real_cm, our_cm;
+static struct fi_ops_ep real_calls, our_calls;
 static struct fi_ops_rma real_rma, our_rma;
 static struct fi_ops_atomic real_atomic, our_atomic;
 static struct fi_ops_msg real_msg, our_msg;
@@ -113,8 +117,10 @@ static int transfer(const struct fid_ep *ep, void *context)
 
 static struct broken *broken_of(const struct fid_cq *cq)
 {
+	uint32_t holds = hooks.holds | 1u << WITHHELD;
+
 	for (size_t i = 0; i < BROKEN; i++)
-		if (broken[i].cq == cq && !(hooks.holds & 1u << broken[i].device))
+		if (broken[i].cq == cq && !(holds & 1u << broken[i].device))
 			return &broken[i];
 	return NULL;
 }
@@ -161,17 +167,59 @@ static ssize_t hook_fetch(struct fid_ep *ep, const void *buf, size_t cnt, void *
 					       addr, key, type, op, context);
 }
 
+/* What is sent on a thread of the transport's is an answer: btl/request.h. Returns 0, or what the call returns. */
+static int refuses_answer(const void *buf)
+{
+	const unsigned char *bytes = buf;
+	int ret = __atomic_load_n(&hooks.answers, __ATOMIC_SEQ_CST);
+
+	if (getpid() == gettid())
+		return 0;
+	if (__atomic_load_n(&hooks.stuck, __ATOMIC_SEQ_CST) && bytes[15] & 0x80) {
+		__atomic_add_fetch(&hooks.kept, 1, __ATOMIC_SEQ_CST);
+		return -FI_EAGAIN;
+	}
+	if (ret)
+		__atomic_add_fetch(&hooks.refused, 1, __ATOMIC_SEQ_CST);
+	return ret;
+}
+
 static ssize_t hook_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			     uint64_t data, fi_addr_t dest, void *context)
 {
-	return fails("fi_senddata")
-		       ? hooks.error
-		       : real_msg.senddata(ep, buf, len, desc, data, dest, context);
+	int ret = fails("fi_senddata") ? hooks.error : refuses_answer(buf);
+
+	return ret ? ret : real_msg.senddata(ep, buf, len, desc, data, dest, context);
+}
+
+static int withhold(const struct fid_ep *ep, void *context)
+{
+	struct object o = object_get(ep);
+
+	for (size_t i = 0; i < BROKEN; i++)
+		if (!broken[i].cq) {
+			broken[i] = (struct broken){ o.cq, context, WITHHELD };
+			return 0;
+		}
+	return -FI_EAGAIN;
 }
 
 static ssize_t hook_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	return fails("fi_sendmsg") ? hooks.error : real_msg.sendmsg(ep, msg, flags);
+	if (fails("fi_sendmsg"))
+		return hooks.error;
+	return hooks.withholds ? withhold(ep, msg->context) : real_msg.sendmsg(ep, msg, flags);
+}
+
+static ssize_t hook_cancel(fid_t fid, void *context)
+{
+	for (size_t i = 0; i < BROKEN; i++)
+		if (broken[i].cq && broken[i].context == context &&
+		    broken[i].device == WITHHELD) {
+			broken[i].device = 0;
+			return 0;
+		}
+	return real_calls.cancel(fid, context);
 }
 
 static ssize_t hook_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -237,6 +285,8 @@ static void watch(struct fid_ep *ep)
 		our_msg.recv = hook_recv;
 		our_msg.senddata = hook_senddata;
 		our_msg.sendmsg = hook_sendmsg;
+		real_calls = our_calls = *ep->ops;
+		our_calls.cancel = hook_cancel;
 		real_rma = our_rma = *ep->rma;
 		our_rma.read = hook_read;
 		our_rma.write = hook_write;
@@ -245,6 +295,7 @@ static void watch(struct fid_ep *ep)
 		our_atomic.write = hook_atomic;
 		our_atomic.readwrite = hook_fetch;
 	}
+	ep->ops = &our_calls;
 	ep->msg = &our_msg;
 	ep->rma = &our_rma;
 	ep->atomic = &our_atomic;

@@ -24,6 +24,11 @@
  * @refuses:  bit i: puts and gets of device i fail within the call, as where its connection has broken
  * @breaks:   bit i: they begin, and fail
  * @holds:    bit i: they begin, and do not end; once it is 0 again they fail
+ * @withholds: fi_sendmsg begins, and does not end before it is cancelled
+ * @answers:  what fi_senddata returns on other threads than the main one, -FI_E*; 0: it sends
+ * @refused:  out: how often it did
+ * @stuck:    there, where the highest bit of an answer's number is set, it returns -FI_EAGAIN
+ * @kept:     out: how often it did
  * @used:     out: how many puts and gets of each device have begun, without those that fail
  */
 extern struct hooks {
@@ -33,6 +38,11 @@ extern struct hooks {
 	size_t calls;
 	const char *failed;
 	bool no_rma;
+	bool withholds;
+	int answers;
+	size_t refused;
+	bool stuck;
+	size_t kept;
 	uint32_t refuses, breaks, holds;
 	size_t used[HOOKS_DEVICES_MAX];
 } hooks;

@@ -12,7 +12,11 @@
 #include <cmocka.h>
 #include <rdma/fi_errno.h>
 #include "client.h"
+#include "clock.h"
 #include "hooks.h"
+
+/* of the number of a request that is answered never: hooks.h */
+#define STUCK (1ull << 63)
 
 #define LEN    4096u
 #define ROUNDS 3000u
@@ -235,6 +239,139 @@ static void everything_else_goes_on(void **state)
 	assert_memory_equal(allowed, &value, sizeof(value));
 }
 
+/* A stranger's request, which stores what is there. */
+static void ask(uint64_t number)
+{
+	unsigned char bytes[BTL_MESSAGE_MAX];
+	struct btl_request r = sound(BTL_REQUEST_PUT);
+
+	r.number = number;
+	r.data = allowed;
+	send_bytes(bytes, btl_request_write(&r, bytes));
+}
+
+static int put_now(void)
+{
+	struct weft_btl_op op = { .done = weft_btl_flushed };
+	uint64_t value = 7;
+
+	assert_int_equal(weft_btl_put(ctx, &to, &value, sizeof(value), NULL, &op), 0);
+	weft_btl_flush(ctx, NULL);
+	return op.status;
+}
+
+/* From now on all answers of the server end so; 0: they are sent. */
+static void refuse_answers(int ret)
+{
+	__atomic_store_n(&hooks.refused, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&hooks.answers, ret, __ATOMIC_SEQ_CST);
+}
+
+static void await(const size_t *cnt, size_t wanted)
+{
+	while (__atomic_load_n(cnt, __ATOMIC_SEQ_CST) < wanted)
+		weft_btl_progress(ctx);
+}
+
+static void answer_stuck(bool stuck)
+{
+	__atomic_store_n(&hooks.kept, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&hooks.stuck, stuck, __ATOMIC_SEQ_CST);
+}
+
+/* The place of an answer that could not be sent is one for requests again. */
+static void what_comes_after_a_failed_answer_is_carried_out(void **state)
+{
+	/* all that was asked before has been answered */
+	assert_int_equal(put_now(), 0);
+	refuse_answers(-FI_ECONNREFUSED);
+	ask(1);
+	await(&hooks.refused, 1);
+	refuse_answers(0);
+	for (uint32_t i = 0; i <= BTL_RECEIVES; i++)
+		assert_int_equal(put_now(), 0);
+}
+
+static void a_client_that_is_not_reached_holds_up_no_others(void **state)
+{
+	struct weft_btl_op op = { .done = weft_btl_flushed };
+	uint64_t value = 7;
+
+	refuse_answers(-FI_EAGAIN);
+	assert_int_equal(weft_btl_put(ctx, &to, &value, sizeof(value), NULL, &op), 0);
+	await(&hooks.refused, 1);
+	answer_stuck(true);
+	ask(STUCK);
+	await(&hooks.kept, 1);
+	refuse_answers(0);
+	weft_btl_flush(ctx, NULL);
+	assert_int_equal(op.status, 0);
+	answer_stuck(false);
+}
+
+/* The time of all requests is over, as the next progress finds. */
+static void let_time_pass(void)
+{
+	for (uint32_t i = 0; i < BTL_REQUEST_SLOTS; i++)
+		ctx->client->slots[i].since_ns -= 2ull * BTL_ANSWER_NS;
+	ctx->client->rounds = UINT32_MAX - 1;
+}
+
+/* As where the program has computed for long. */
+static void an_answer_that_has_waited_for_the_program_counts(void **state)
+{
+	struct weft_btl_op op = { .done = weft_btl_flushed };
+	uint64_t value = 7;
+
+	refuse_answers(-FI_EAGAIN);
+	assert_int_equal(weft_btl_put(ctx, &to, &value, sizeof(value), NULL, &op), 0);
+	await(&hooks.refused, 1);
+	let_time_pass();
+	weft_btl_progress(ctx);
+	refuse_answers(0);
+	weft_btl_flush(ctx, NULL);
+	assert_int_equal(op.status, 0);
+}
+
+static void what_the_device_can_not_send_keeps_no_slot(void **state)
+{
+	struct weft_btl_op ops[BTL_REQUEST_PEER_SLOTS] = { 0 };
+	uint64_t value = 7;
+
+	hooks.withholds = true;
+	for (uint32_t i = 0; i < BTL_REQUEST_PEER_SLOTS; i++) {
+		ops[i].done = weft_btl_flushed;
+		assert_int_equal(weft_btl_put(ctx, &to, &value, sizeof(value), NULL, &ops[i]),
+				 0);
+	}
+	hooks.withholds = false;
+	for (int looks = 0; looks < 2; looks++) {
+		let_time_pass();
+		weft_btl_progress(ctx);
+	}
+	for (uint32_t i = 0; i < BTL_REQUEST_PEER_SLOTS; i++)
+		assert_int_equal(ops[i].status, -FI_ETIMEDOUT);
+	/* each round of progress takes one error */
+	for (uint32_t i = 0; i < BTL_REQUEST_SLOTS; i++)
+		weft_btl_progress(ctx);
+	assert_int_equal(put_now(), 0);
+}
+
+/* Answers take all the places there are until nobody can wait for them any more. */
+static void clients_that_are_not_reached_are_given_up(void **state)
+{
+	uint64_t until = clock_ns() + 4 * BTL_ANSWER_NS;
+	int status = -FI_ETIMEDOUT;
+
+	answer_stuck(true);
+	for (uint32_t i = 0; i < BTL_RECEIVES; i++)
+		ask(STUCK | i);
+	while (status == -FI_ETIMEDOUT && clock_ns() < until)
+		status = put_now();
+	assert_int_equal(status, 0);
+	answer_stuck(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +379,11 @@ int main(void)
 		cmocka_unit_test(what_may_not_be_read_is_not_told),
 		cmocka_unit_test(a_name_with_an_address_of_another_length_is_refused),
 		cmocka_unit_test(forged_bytes_change_nothing),
+		cmocka_unit_test(what_comes_after_a_failed_answer_is_carried_out),
+		cmocka_unit_test(a_client_that_is_not_reached_holds_up_no_others),
+		cmocka_unit_test(an_answer_that_has_waited_for_the_program_counts),
+		cmocka_unit_test(what_the_device_can_not_send_keeps_no_slot),
+		cmocka_unit_test(clients_that_are_not_reached_are_given_up),
 		cmocka_unit_test(everything_else_goes_on),
 	};
 

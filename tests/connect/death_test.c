@@ -34,9 +34,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	party_close(&caller);
-	party_close(&callee);
-	party_close(&listener);
+	party_close_all();
 	return 0;
 }
 
@@ -73,7 +71,7 @@ static void call(int fd)
 {
 	unsigned char name[64];
 	struct heard heard;
-	struct party p;
+	static struct party p;
 
 	if (read(fd, name, sizeof(name)) != sizeof(name))
 		_exit(1);
@@ -89,7 +87,7 @@ static void call(int fd)
 /* Listens, tells where, accepts one, and waits for its end. */
 static void answer(int fd)
 {
-	struct party l, p;
+	static struct party l, p;
 	struct heard heard;
 
 	party_listen(&l);
@@ -174,7 +172,7 @@ static void a_child_that_closes_what_it_inherits_harms_nothing(void **state)
 {
 	char in[8] = "", out[8] = "payload", byte = 0;
 	struct heard heard;
-	struct party open;
+	static struct party open;
 	void *context;
 	pid_t pid;
 	int status;
@@ -290,7 +288,7 @@ static void strangers_return(int *fds, int cnt)
 static void silent_strangers_that_return_keep_no_one_out(void **state)
 {
 	struct rlimit limit;
-	struct party late;
+	static struct party late;
 	struct heard heard;
 	struct timespec begin, end;
 	int fds[CROWD];
@@ -329,7 +327,7 @@ static size_t real_request(unsigned char *bytes, size_t room)
 	struct sockaddr_in in = { .sin_family = AF_INET };
 	socklen_t len = sizeof(in);
 	int fd = socket(AF_INET, SOCK_STREAM, 0), conn;
-	struct party p;
+	static struct party p;
 	size_t got = 0;
 	ssize_t n;
 

@@ -80,7 +80,8 @@ static void party_fill(struct party *p)
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_UNSPEC };
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
 
-	OK(fi_eq_open(p->fabric, &eq_attr, &p->eq, NULL));
+	if (!p->borrows_eq)
+		OK(fi_eq_open(p->fabric, &eq_attr, &p->eq, NULL));
 	OK(fi_domain(p->fabric, p->info, &p->domain, NULL));
 	OK(fi_cq_open(p->domain, &cq_attr, &p->cq, NULL));
 	OK(fi_endpoint(p->domain, p->info, &p->ep, p));
@@ -104,6 +105,15 @@ void party_open_in(struct party *p, struct party *listener, struct fi_info *info
 	p->fabric = NULL; /* the listener's */
 }
 
+void party_open_beside(struct party *p, struct party *listener, struct fi_info *info)
+{
+	*p = (struct party){
+		.info = info, .fabric = listener->fabric, .eq = listener->eq, .borrows_eq = true
+	};
+	party_fill(p);
+	p->fabric = NULL;
+}
+
 static void shut(struct fid *fid)
 {
 	OK(fi_close(fid));
@@ -125,12 +135,18 @@ void party_close(struct party *p)
 		shut(&p->cq->fid);
 	if (p->domain)
 		shut(&p->domain->fid);
-	if (p->eq)
+	if (p->eq && !p->borrows_eq)
 		shut(&p->eq->fid);
 	if (p->fabric)
 		shut(&p->fabric->fid);
 	fi_freeinfo(p->info);
 	*p = (struct party){ 0 };
+}
+
+void party_close_all(void)
+{
+	while (parties)
+		party_close(parties);
 }
 
 /* Makes progress at every party but @but, and takes nothing. */

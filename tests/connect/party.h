@@ -4,7 +4,8 @@
  * loopback, any number in one process. Each has a fabric, an event queue and, if connected, a
  * domain and a completion queue of its own. What fails in setting them up fails the test.
  *
- * Waiting drives all parties of the process, for tests with both ends in one thread.
+ * Waiting drives all parties of the process, for tests with both ends in one thread. A party is a
+ * static variable: a test that fails returns at once, and leaves those that it has opened.
  */
 #ifndef WEFT_CONNECT_PARTY_H
 #define WEFT_CONNECT_PARTY_H
@@ -27,6 +28,8 @@ struct party {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_eq *eq;
+	/* eq is that of a listener */
+	bool borrows_eq;
 	/* A listener */
 	struct fid_pep *pep;
 	/* Where it listens */
@@ -76,8 +79,12 @@ void party_silent(struct party *p);
 void party_open(struct party *p, struct fi_info *info);
 /* party_open_in - the same in the fabric of a listener, whose requests it may accept */
 void party_open_in(struct party *p, struct party *listener, struct fi_info *info);
+/* party_open_beside - the same, which reports to the listener's event queue */
+void party_open_beside(struct party *p, struct party *listener, struct fi_info *info);
 /* party_close - close what it has, in any state */
 void party_close(struct party *p);
+/* party_close_all - the same of all that are open, the last one first: what a failed test has left */
+void party_close_all(void);
 
 /*
  * party_expect - wait for an event of the party; the test fails if another one comes

@@ -7,34 +7,17 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "party.h"
+#include "stranger.h"
 #include <cmocka.h>
 
-static char path[] = "/tmp/weft-secret-test.XXXXXX";
+#define LOG_LEN 1024
 
-/* Settings are read once in a process: this one's have to be there before the library is used. */
-static void settings(const char *secret, const char *tls)
-{
-	int fd;
-
-	setenv("FI_TCP_TLS", tls, 1);
-	if (!secret) {
-		unsetenv("FI_TCP_SECRET_FILE");
-		return;
-	}
-	memcpy(strrchr(path, '.'), ".XXXXXX", 7);
-	fd = mkstemp(path);
-	if (fd < 0 || write(fd, secret, strlen(secret)) != (ssize_t)strlen(secret))
-		_exit(9);
-	close(fd);
-	setenv("FI_TCP_SECRET_FILE", path, 1);
-}
-
+/* The file of this process */
+static const char *path;
 static const char mine[] = "the secret of this process", theirs[] = "the secret of other ones";
 
 /* ---- connections ---- */
@@ -44,7 +27,7 @@ static void call(int fd)
 {
 	unsigned char name[64];
 	struct heard heard;
-	struct party p;
+	static struct party p;
 
 	if (read(fd, name, sizeof(name)) != sizeof(name))
 		_exit(1);
@@ -52,107 +35,11 @@ static void call(int fd)
 	if (fi_connect(p.ep, name, NULL, 0))
 		_exit(2);
 	party_expect(&p, PARTY_ERROR, &heard);
-	unlink(path);
+	stranger_forget();
 	_exit(heard.err);
 }
 
-/* ---- RDM ---- */
-
-struct rdm {
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_av *av;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
-};
-
-/* Returns what fi_enable() returns. */
-static int rdm_open(struct rdm *r, const char *provider)
-{
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT };
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-	struct fi_info *hints = fi_allocinfo();
-	int err;
-
-	hints->fabric_attr->prov_name = strdup(provider);
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG;
-	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-	*r = (struct rdm){ .info = NULL };
-	err = fi_getinfo(FI_VERSION(1, 18), "127.0.0.1", NULL, FI_SOURCE, hints, &r->info);
-	fi_freeinfo(hints);
-	if (err || fi_fabric(r->info->fabric_attr, &r->fabric, NULL) ||
-	    fi_domain(r->fabric, r->info, &r->domain, NULL) ||
-	    fi_av_open(r->domain, &av_attr, &r->av, NULL) ||
-	    fi_cq_open(r->domain, &cq_attr, &r->cq, NULL) ||
-	    fi_endpoint(r->domain, r->info, &r->ep, NULL) || fi_ep_bind(r->ep, &r->av->fid, 0) ||
-	    fi_ep_bind(r->ep, &r->cq->fid, FI_TRANSMIT | FI_RECV))
-		return -1;
-	return fi_enable(r->ep);
-}
-
-static void rdm_close(struct rdm *r)
-{
-	fi_close(&r->ep->fid);
-	fi_close(&r->cq->fid);
-	fi_close(&r->av->fid);
-	fi_close(&r->domain->fid);
-	fi_close(&r->fabric->fid);
-	fi_freeinfo(r->info);
-}
-
-/* Sends to the name that it reads. Exits with the number of the error. */
-static void send_to(int fd)
-{
-	struct fi_cq_err_entry error = { .err = 0 };
-	struct fi_cq_entry entry;
-	unsigned char name[64];
-	fi_addr_t peer;
-	struct rdm r;
-	ssize_t n;
-
-	if (read(fd, name, sizeof(name)) != sizeof(name) || rdm_open(&r, "tcp") ||
-	    fi_av_insert(r.av, name, 1, &peer, 0, NULL) != 1)
-		_exit(1);
-	do
-		n = fi_send(r.ep, "hello", 5, NULL, peer, NULL);
-	while (n == -FI_EAGAIN && fi_cq_read(r.cq, &entry, 1) == -FI_EAGAIN);
-	do
-		n = fi_cq_read(r.cq, &entry, 1);
-	while (n == -FI_EAGAIN);
-	unlink(path);
-	if (n != -FI_EAVAIL)
-		_exit(0);
-	fi_cq_readerr(r.cq, &error, 0);
-	_exit(error.err);
-}
-
 /* ---- this side ---- */
-
-/*
- * A child with these settings, which has to begin before this process uses the library. Returns its
- * process.
- */
-static pid_t child(void (*act)(int fd), const char *secret, const char *tls, int *fd)
-{
-	int ends[2];
-	pid_t pid;
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	fflush(NULL);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		close(ends[0]);
-		settings(secret, tls);
-		act(ends[1]);
-		_exit(0);
-	}
-	close(ends[1]);
-	*fd = ends[0];
-	return pid;
-}
 
 struct stranger {
 	const char *secret, *tls;
@@ -170,7 +57,7 @@ static struct stranger strangers[] = {
 
 static void callers_with_another_secret_are_rejected(void **state)
 {
-	struct party listener, caller, callee;
+	static struct party listener, caller, callee;
 	int status;
 
 	party_listen(&listener);
@@ -214,20 +101,44 @@ static void senders_with_another_secret_are_rejected(void **state)
 	rdm_close(&r);
 }
 
-/* An endpoint that has another wire too is not opened without its secret. */
+/* As rdm_open(), with what is logged meanwhile. */
+static int logged_open(struct rdm *r, const char *provider, char log[LOG_LEN])
+{
+	int out = dup(STDERR_FILENO), ret;
+	FILE *file = tmpfile();
+	size_t len;
+
+	assert_non_null(file);
+	assert_true(out >= 0 && dup2(fileno(file), STDERR_FILENO) == STDERR_FILENO);
+	ret = rdm_open(r, provider);
+	dup2(out, STDERR_FILENO);
+	close(out);
+	rewind(file);
+	len = fread(log, 1, LOG_LEN - 1, file);
+	log[len] = '\0';
+	fclose(file);
+	return ret;
+}
+
+/* An endpoint that has another wire too is not opened without its secret, and for the same reason. */
 static void endpoints_without_their_secret_are_not_opened(void **state)
 {
 	static const char *const providers[] = { "tcp", "link" };
+	char log[LOG_LEN];
 	struct rdm r;
 
 	assert_int_equal(chmod(path, 0644), 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(rdm_open(&r, providers[i]), -FI_EACCES);
+		assert_int_equal(logged_open(&r, providers[i], log), -FI_EACCES);
+		assert_non_null(strstr(
+			log,
+			"the endpoint is not opened: FI_TCP_SECRET_FILE is open to others"));
 		rdm_close(&r);
 	}
 	assert_int_equal(chmod(path, 0600), 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(rdm_open(&r, providers[i]), 0);
+		assert_int_equal(logged_open(&r, providers[i], log), 0);
+		assert_string_equal(log, "");
 		rdm_close(&r);
 	}
 }
@@ -244,11 +155,11 @@ int main(void)
 	for (size_t i = 0; i < STRANGERS; i++) {
 		struct stranger *s = &strangers[i];
 
-		s->call = child(call, s->secret, s->tls, &s->call_fd);
-		s->send = child(send_to, s->secret, s->tls, &s->send_fd);
+		s->call = stranger_start(call, s->secret, s->tls, &s->call_fd);
+		s->send = stranger_start(stranger_send, s->secret, s->tls, &s->send_fd);
 	}
-	settings(mine, "0");
+	path = stranger_settings(mine, "0");
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(path);
+	stranger_forget();
 	return failed;
 }

@@ -23,7 +23,7 @@ static struct party caller;
 
 static int teardown(void **state)
 {
-	party_close(&caller);
+	party_close_all();
 	return 0;
 }
 

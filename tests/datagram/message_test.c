@@ -267,6 +267,7 @@ static void a_receive_is_cancelled(void **state)
 static void a_buffer_takes_several_messages(void **state)
 {
 	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry err;
 	size_t least = 64;
 	char in[256], out[100];
 	const struct iovec iov = { in, sizeof(in) };
@@ -288,6 +289,94 @@ static void a_buffer_takes_several_messages(void **state)
 		assert_memory_equal(entry.buf, out, sizeof(out));
 	}
 	assert_int_equal(b.ep->ops->rx_size_left(b.ep), b.info->rx_attr->size);
+	/* One that is cancelled is the program's again too. */
+	assert_int_equal(fi_recvmsg(b.ep, &msg, FI_MULTI_RECV), 0);
+	assert_int_equal(fi_cancel(&b.ep->fid, in), 0);
+	err = party_error(&b);
+	assert_int_equal(err.err, FI_ECANCELED);
+	assert_true(err.flags == (FI_RECV | FI_MSG | FI_MULTI_RECV));
+	close_pair();
+}
+
+/* Returns false if a read has not taken twice as many as the one before. */
+static bool reads_double(void)
+{
+	enum { CNT = 31, READS = 5 };
+	struct fi_cq_tagged_entry entries[CNT];
+	char in[256], out[CNT];
+	const struct iovec iov = { in, sizeof(in) };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = in };
+	size_t least = 1, sum = 0;
+	bool twice = true;
+
+	open_pair(&(struct party_choice){ .caps = FI_MULTI_RECV });
+	assert_int_equal(fi_setopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
+				   sizeof(least)),
+			 0);
+	for (int i = 0; i < CNT; i++) {
+		out[i] = (char)i;
+		assert_int_equal(fi_inject(a.ep, out + i, 1, b_of_a), 0);
+	}
+	assert_int_equal(fi_recvmsg(b.ep, &msg, FI_MULTI_RECV), 0);
+	for (int i = 0; i < READS && twice; i++) {
+		twice = fi_cq_read(b.cq, entries, CNT) == 1 << i;
+		for (int k = 0; k < 1 << i && twice; k++)
+			assert_ptr_equal(entries[k].buf, in + sum++);
+	}
+	if (twice) {
+		assert_int_equal(sum, CNT);
+		assert_memory_equal(in, out, CNT);
+		party_quiet(&b);
+	}
+	close_pair();
+	return twice;
+}
+
+/* A read takes what has arrived, though one buffer is for all. Not all need have arrived when the first one looks. */
+static void a_read_takes_several_messages_into_a_buffer(void **state)
+{
+	uint64_t end = party_now_ms() + PARTY_WAIT_MS;
+
+	while (!reads_double())
+		assert_true(party_now_ms() < end);
+}
+
+/* Messages that use nothing of a buffer end it too: a queue that is not read is not filled by them. */
+static void empty_messages_end_a_buffer(void **state)
+{
+	enum { SIZE = 8, CNT = 3 * SIZE };
+	uint64_t end = party_now_ms() + PARTY_WAIT_MS;
+	struct fi_cq_tagged_entry entry;
+	struct fid_poll *set;
+	char in[64];
+	const struct iovec iov = { in, sizeof(in) };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = in };
+	void *there[1];
+	size_t least = 1;
+
+	open_pair(&(struct party_choice){ .caps = FI_MULTI_RECV, .rx_size = SIZE });
+	assert_int_equal(fi_setopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
+				   sizeof(least)),
+			 0);
+	assert_int_equal(b.domain->ops->poll_open(b.domain, NULL, &set), 0);
+	assert_int_equal(set->ops->poll_add(set, &b.cq->fid, 0), 0);
+	assert_int_equal(fi_recvmsg(b.ep, &msg, FI_MULTI_RECV), 0);
+	for (int i = 0; i < CNT; i++)
+		assert_int_equal(fi_inject(a.ep, "", 0, b_of_a), 0);
+	while (!set->ops->poll(set, there, 1))
+		assert_true(party_now_ms() < end);
+	for (int i = 0; i < CNT; i++)
+		assert_int_equal(set->ops->poll(set, there, 1), 1);
+	for (int i = 1; i <= SIZE; i++) {
+		entry = party_completion(&b, NULL);
+		assert_int_equal(entry.len, 0);
+		assert_int_equal(!!(entry.flags & FI_MULTI_RECV), i == SIZE);
+	}
+	party_quiet(&b);
+	/* The others are there for the next one. */
+	assert_int_equal(fi_recvmsg(b.ep, &msg, FI_MULTI_RECV), 0);
+	party_completion(&b, NULL);
+	assert_int_equal(fi_close(&set->fid), 0);
 	close_pair();
 }
 
@@ -404,6 +493,8 @@ int main(void)
 		cmocka_unit_test(a_message_that_cannot_leave_fails_alone),
 		cmocka_unit_test(a_receive_is_cancelled),
 		cmocka_unit_test(a_buffer_takes_several_messages),
+		cmocka_unit_test(a_read_takes_several_messages_into_a_buffer),
+		cmocka_unit_test(empty_messages_end_a_buffer),
 		cmocka_unit_test(a_full_buffer_is_given_back),
 		cmocka_unit_test(a_peer_that_is_gone_disturbs_no_other),
 		cmocka_unit_test(strangers_bytes_are_messages_without_a_source),

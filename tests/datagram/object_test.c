@@ -4,7 +4,6 @@
  * forks.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <rdma/fi_rma.h>
@@ -16,19 +15,9 @@
 #include <unistd.h>
 #include "party.h"
 
+#include "mock_descriptors.h"
+
 static struct party a, b;
-
-static int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int cnt = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		cnt++;
-	closedir(dir);
-	return cnt;
-}
 
 static void many_endpoints_leave_no_descriptor(void **state)
 {
@@ -46,20 +35,20 @@ static void many_endpoints_leave_no_descriptor(void **state)
 	cnt = limit.rlim_cur < 2 * CNT + OTHERS ? (int)(limit.rlim_cur - OTHERS) / 2 : CNT;
 	party_open(&a, &(struct party_choice){ 0 });
 	for (int round = 0; round < 2; round++) {
-		before = descriptors();
+		before = mock_descriptors();
 		for (int i = 0; i < cnt; i++)
 			party_open(&many[i], &(struct party_choice){ .domain_of = &a });
 		/*
 		 * each wait object is one more; these queues have none, and so it is the socket and
 		 * the event queue's bell
 		 */
-		assert_true(descriptors() - before <= 2 * cnt);
+		assert_true(mock_descriptors() - before <= 2 * cnt);
 		assert_int_equal(fi_recv(many[cnt - 1].ep, &in, 1, NULL, 0, NULL), 0);
 		assert_int_equal(fi_inject(a.ep, &out, 1, party_meet(&a, &many[cnt - 1])), 0);
 		assert_int_equal(party_completion(&many[cnt - 1], NULL).len, 1);
 		for (int i = 0; i < cnt; i++)
 			party_close(&many[i]);
-		assert_int_equal(descriptors(), before);
+		assert_int_equal(mock_descriptors(), before);
 	}
 	party_close(&a);
 }
@@ -104,6 +93,27 @@ static void a_vector_knows_addresses(void **state)
 	party_close(&a);
 }
 
+static void a_range_of_long_addresses_carries(void **state)
+{
+	const struct party_choice choice = { .six = true };
+	struct fi_info *info = party_fi_info(&choice);
+	struct sockaddr_in6 got;
+	struct in6_addr next;
+	size_t len = sizeof(got);
+	fi_addr_t addr[2];
+
+	if (!info)
+		skip(); /* no IPv6 */
+	fi_freeinfo(info);
+	party_open(&a, &choice);
+	assert_int_equal(
+		fi_av_insertsym(a.av, "2001:db8::1:ffff:ffff", 2, "70", 1, addr, 0, NULL), 2);
+	assert_int_equal(fi_av_lookup(a.av, addr[1], &got, &len), 0);
+	assert_int_equal(inet_pton(AF_INET6, "2001:db8::2:0:0", &next), 1);
+	assert_memory_equal(&got.sin6_addr, &next, sizeof(next));
+	party_close(&a);
+}
+
 /* Returns the name of a service that has a port of UDP and none of TCP, or NULL. */
 static const char *service_of_datagrams(void)
 {
@@ -145,6 +155,13 @@ static void insertions_are_reported(void **state)
 	uint32_t event;
 
 	party_open(&a, &(struct party_choice){ 0 });
+	/* Both what makes a shared vector and what looks for one, as over libfabric's udp */
+	attr.name = "shared";
+	assert_int_equal(fi_av_open(a.domain, &attr, &av, NULL), -FI_ENOSYS);
+	attr.flags = FI_READ;
+	assert_int_equal(fi_av_open(a.domain, &attr, &av, NULL), -FI_ENOSYS);
+	attr.name = NULL;
+	attr.flags = FI_EVENT;
 	assert_int_equal(fi_av_open(a.domain, &attr, &av, NULL), 0);
 	memcpy(&two[0], &a.name, sizeof(two[0]));
 	two[1] = two[0];
@@ -250,6 +267,73 @@ static void memory_is_registered_for_who_does(void **state)
 	party_close(&a);
 }
 
+/* fi_poll tells of a change of a counter once, whether somebody reads the counter or not. */
+static void a_poll_set_tells_each_change_once(void **state)
+{
+	void *there[2];
+	struct fid_poll *set;
+
+	party_open(&a, &(struct party_choice){ .counts = true });
+	a.tx_cntr->fid.context = &b;
+	assert_int_equal(a.domain->ops->poll_open(a.domain, NULL, &set), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(set->ops->poll_add(set, &a.tx_cntr->fid, 0), 0);
+	assert_int_equal(set->ops->poll(set, there, 2), 0);
+	assert_int_equal(fi_inject(a.ep, "x", 1, party_meet(&a, &a)), 0);
+	assert_int_equal(fi_cntr_read(a.tx_cntr), 1);
+	assert_int_equal(set->ops->poll(set, there, 0), 0);
+	assert_int_equal(set->ops->poll(set, there, 2), 1);
+	assert_ptr_equal(there[0], &b);
+	assert_int_equal(set->ops->poll(set, there, 2), 0);
+	/* What the program does itself is no news. */
+	assert_int_equal(fi_cntr_add(a.tx_cntr, 1), 0);
+	assert_int_equal(fi_cntr_set(a.tx_cntr, 7), 0);
+	assert_int_equal(set->ops->poll(set, there, 2), 0);
+	assert_int_equal(fi_cntr_adderr(a.tx_cntr, 1), 0);
+	assert_int_equal(set->ops->poll(set, there, 2), 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(set->ops->poll_del(set, &a.tx_cntr->fid, 0), 0);
+	assert_int_equal(fi_cntr_adderr(a.tx_cntr, 1), 0);
+	assert_int_equal(set->ops->poll(set, there, 2), 0);
+	assert_int_equal(fi_close(&set->fid), 0);
+	party_close(&a);
+}
+
+/* Queues and counters are closed before the sets that they are in, or after. */
+static void poll_sets_forget_what_is_closed(void **state)
+{
+	struct fi_cq_attr attr = { 0 };
+	struct fid_poll *sets[2];
+	struct fid_cntr *cntr;
+	struct fid_cq *cq;
+	void *there[2];
+
+	party_open(&a, &(struct party_choice){ 0 });
+	assert_int_equal(fi_cq_open(a.domain, &attr, &cq, NULL), 0);
+	assert_int_equal(fi_cntr_open(a.domain, NULL, &cntr, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(a.domain->ops->poll_open(a.domain, NULL, &sets[i]), 0);
+		assert_int_equal(sets[i]->ops->poll_add(sets[i], &cq->fid, 0), 0);
+		assert_int_equal(sets[i]->ops->poll_add(sets[i], &cntr->fid, 0), 0);
+	}
+	/* An object is in a set once. */
+	assert_int_equal(sets[1]->ops->poll_add(sets[1], &cntr->fid, 0), 0);
+	assert_int_equal(fi_cntr_adderr(cntr, 1), 0);
+	assert_int_equal(sets[1]->ops->poll(sets[1], there, 2), 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(sets[1]->ops->poll_del(sets[1], &cntr->fid, 0), 0);
+	assert_int_equal(sets[1]->ops->poll(sets[1], there, 2), 0);
+	assert_int_equal(fi_cntr_readerr(cntr), 1);
+	assert_int_equal(sets[1]->ops->poll_add(sets[1], &cntr->fid, 0), 0);
+	assert_int_equal(fi_close(&sets[0]->fid), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	assert_int_equal(sets[1]->ops->poll(sets[1], there, 2), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(sets[1]->ops->poll(sets[1], there, 2), 0);
+	assert_int_equal(fi_close(&sets[1]->fid), 0);
+	party_close(&a);
+}
+
 static bool drops_are_known(void)
 {
 	uint32_t info[9];
@@ -313,6 +397,35 @@ static void no_descriptor_is_a_standard_stream(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* The child frees its copy of the memory of sends that the parent holds back; the parent sends them. */
+static void a_forked_child_leaves_no_memory(void **state)
+{
+	const struct iovec iov = { "h", 1 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1 };
+	size_t before, held;
+	char in = 0;
+	int status;
+	pid_t pid;
+
+	party_open(&a, &(struct party_choice){ 0 });
+	msg.addr = party_meet(&a, &a);
+	assert_int_equal(fi_recv(a.ep, &in, 1, NULL, 0, NULL), 0);
+	before = party_allocated();
+	assert_int_equal(fi_sendmsg(a.ep, &msg, FI_MORE | FI_INJECT), 0);
+	held = party_allocated() - before;
+	pid = fork();
+	if (!pid) {
+		before = party_allocated();
+		_exit(fi_close(&a.ep->fid) || (held && party_allocated() + held > before));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < 2; i++)
+		party_completion(&a, NULL);
+	assert_int_equal(in, 'h');
+	party_close(&a);
+}
+
 /* The child of a fork closes what it has; the parent's endpoints work on. */
 static void a_forked_child_closes_and_does_nothing_else(void **state)
 {
@@ -320,6 +433,7 @@ static void a_forked_child_closes_and_does_nothing_else(void **state)
 	struct fid_poll *set;
 	struct fid *fids[1];
 	char in = 0, out = 'f';
+	size_t least, len = sizeof(least);
 	uint32_t event;
 	fi_addr_t addr;
 	int status;
@@ -339,6 +453,8 @@ static void a_forked_child_closes_and_does_nothing_else(void **state)
 		    fi_eq_read(b.eq, &event, &entry, sizeof(entry), 0) != -FI_EOPBADSTATE ||
 		    fi_eq_write(b.eq, FI_NOTIFY, &entry, 1, 0) != -FI_EOPBADSTATE ||
 		    fi_trywait(b.fabric, fids, 1) != -FI_EOPBADSTATE ||
+		    fi_getopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
+			      &len) != -FI_EOPBADSTATE ||
 		    set->ops->poll_del(set, &b.cq->fid, 0) != -FI_EOPBADSTATE ||
 		    fi_close(&set->fid) || fi_close(&b.ep->fid) || fi_close(&b.cq->fid) ||
 		    fi_close(&b.av->fid) || fi_close(&b.eq->fid) || fi_close(&b.domain->fid))
@@ -362,15 +478,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_endpoints_leave_no_descriptor),
 		cmocka_unit_test(a_vector_knows_addresses),
+		cmocka_unit_test(a_range_of_long_addresses_carries),
 		cmocka_unit_test(services_of_datagrams_have_names),
 		cmocka_unit_test(insertions_are_reported),
 		cmocka_unit_test(a_name_is_known_before_the_endpoint_is_enabled),
 		cmocka_unit_test(an_address_is_chosen_at_the_domains_interface),
 		cmocka_unit_test(what_is_missing_is_told),
 		cmocka_unit_test(memory_is_registered_for_who_does),
+		cmocka_unit_test(a_poll_set_tells_each_change_once),
+		cmocka_unit_test(poll_sets_forget_what_is_closed),
 		cmocka_unit_test(what_the_kernel_drops_is_told),
 		cmocka_unit_test(no_descriptor_is_a_standard_stream),
 		cmocka_unit_test(a_forked_child_closes_and_does_nothing_else),
+		cmocka_unit_test(a_forked_child_leaves_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

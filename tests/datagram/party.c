@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Parties of datagram tests. */
+#include <malloc.h>
+#include <poll.h>
 #include <time.h>
 #include "party.h"
 
@@ -13,9 +15,17 @@ uint64_t party_now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+size_t party_allocated(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
 struct fi_info *party_fi_info(const struct party_choice *choice)
 {
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+	const char *node;
 	int ret;
 
 	assert_non_null(hints);
@@ -23,10 +33,10 @@ struct fi_info *party_fi_info(const struct party_choice *choice)
 	hints->addr_format = choice->six ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	hints->ep_attr->type = FI_EP_DGRAM;
 	hints->fabric_attr->prov_name = strdup("udp");
-	hints->domain_attr->name = strdup("lo");
+	hints->domain_attr->name = strdup(choice->iface ? choice->iface : "lo");
 	hints->rx_attr->size = choice->rx_size;
-	ret = fi_getinfo(PARTY_VERSION, choice->six ? "::1" : "127.0.0.1", NULL, FI_SOURCE,
-			 hints, &info);
+	node = choice->node ? choice->node : choice->six ? "::1" : "127.0.0.1";
+	ret = fi_getinfo(PARTY_VERSION, node, choice->port, FI_SOURCE, hints, &info);
 	fi_freeinfo(hints);
 	return ret ? NULL : info;
 }
@@ -137,4 +147,18 @@ void party_quiet(struct party *p)
 	struct fi_cq_tagged_entry entry;
 
 	assert_int_equal(fi_cq_read(p->cq, &entry, 1), -FI_EAGAIN);
+}
+
+void party_rests(struct party *p, int descriptor)
+{
+	struct pollfd ready = { .fd = descriptor, .events = POLLIN };
+	uint64_t end = party_now_ms() + PARTY_WAIT_MS;
+	struct fid *fids[1] = { &p->cq->fid };
+	int cnt;
+
+	do {
+		assert_int_equal(fi_trywait(p->fabric, fids, 1), 0);
+		cnt = poll(&ready, 1, 0);
+	} while (cnt && party_now_ms() < end);
+	assert_int_equal(cnt, 0);
 }

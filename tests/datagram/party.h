@@ -32,6 +32,8 @@ struct party_choice {
 	uint64_t bind;
 	enum fi_wait_obj wait;
 	bool six;
+	/* NULL: the loopback interface, its address, any port */
+	const char *iface, *node, *port;
 	/* not enabled yet */
 	bool idle;
 	/* of that party; NULL: its own fabric and domain */
@@ -56,7 +58,7 @@ struct party {
 };
 
 /*
- * party_open - open all that at the loopback interface. party_close - close it; an open group is
+ * party_open - open all that. party_close - close it; an open group is
  * closed before
  */
 void party_open(struct party *p, const struct party_choice *choice);
@@ -74,6 +76,15 @@ struct fi_cq_tagged_entry party_completion(struct party *p, fi_addr_t *src);
 struct fi_cq_err_entry party_error(struct party *p);
 /* party_quiet - the queue is empty */
 void party_quiet(struct party *p);
+
+/*
+ * party_rests - the program may sleep at the queue's descriptor, which has nothing to say
+ * What was sent to it a moment ago may arrive later, and be looked at once.
+ */
+void party_rests(struct party *p, int descriptor);
+
+/* party_allocated - bytes that the process has allocated; 0 where a sanitizer allocates */
+size_t party_allocated(void);
 
 /* party_now_ms - monotonic time */
 uint64_t party_now_ms(void);

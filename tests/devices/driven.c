@@ -174,6 +174,15 @@ static const struct run {
 
 static const struct run *run_now;
 
+/* Commands that were under way when the lease ended may be at the controller still, until the pair says that it is over. */
+static void drain(void)
+{
+	struct weft_nvme_completion done[VERIFY_DEPTH];
+
+	while (weft_nvme_wait(me.qp, done, VERIFY_DEPTH, -1) >= 0)
+		;
+}
+
 static void *run(void *arg)
 {
 	int err = 0;
@@ -183,6 +192,8 @@ static void *run(void *arg)
 		if (!err && run_now->verifies)
 			err = verify_pages(&me.v);
 	}
+	if (run_now->step != by_calling && (err == -ESTALE || err == -ECANCELED))
+		drain();
 	atomic_store(&me.err, err);
 	return NULL;
 }

@@ -114,6 +114,35 @@ def expired(build):
             borrower.ask('return')
 
 
+def controller_late(build):
+    """It is stopped when the time of leases runs out, and goes on: what is under way is its own until then."""
+    with stand.Stand(build) as s, contextlib.ExitStack() as all_:
+        those = []
+        for how in HOWS:
+            holder, borrower = all_.enter_context(Driven(s)), all_.enter_context(Driven(s))
+            holder.ask('alloc')
+            segment = holder.ask('export')
+            lease = borrower.use(600000, how, kept=1, memory=('import', *segment))
+            those.append((holder, borrower, lease))
+        # They end soon, one right behind the other: who does not hear of a controller for 10 s takes it for gone.
+        for _, borrower, _ in those:
+            borrower.ask('renew', LEASE_MS)
+        stand.wait_until('little of the leases is left', lambda: min(it['seconds'] for it in s.leases()) < LEASE_S / 3,
+                         LEASE_S + SLACK_S)
+        s.controllers[0].signal(signal.SIGSTOP)
+        try:
+            for _, borrower, lease in those:
+                borrower.hears(LEASE_ENDED, lease, LEASE_S + SLACK_S)
+            early = [how for how, (_, borrower, _) in zip(HOWS, those) if borrower.state()[0]]
+        finally:
+            s.controllers[0].signal(signal.SIGCONT)
+        check(not early, f'{early}: commands have ended that the controller is at')
+        for holder, borrower, _ in those:
+            borrower.fails(SLACK_S, *ENDED)
+            reused(holder, borrower, lambda: None)
+            borrower.ask('return')
+
+
 def revoke(s, lease):
     name = s.weft_devices('list')['devices'][0]['name']
     done = subprocess.run([s.build / 'tools' / 'weft', 'devices', f'--lender={s.socket}', 'revoke', name, str(lease)],
@@ -359,7 +388,7 @@ def lender_back_and_stopped(build):
 def lender_killed_and_back(build):
     """The next one has the leases: they go on for longer than they would have without it."""
     with stand.Stand(build) as s, Driven(s) as kept:
-        ticket_lease = int(kept.ask('borrow', 60000, 1, 1)[0])
+        ticket_lease = int(kept.ask('borrow', 600000, 1, 1)[0])
         borrowers = [Driven(s) for _ in HOWS]
         try:
             # Of one that was just renewed two thirds are left at least, within which the next lender has to be there.
@@ -444,8 +473,8 @@ def events(build):
               f'the other one has heard {other.told}')
 
 
-CASES = (events, returned, expired, revoked, borrower_stopped, borrower_killed, controller_killed, controller_stopped,
-         lender_stopped, lender_killed_and_back, lender_back_and_stopped, lender_never_back,
+CASES = (events, returned, expired, revoked, borrower_stopped, borrower_killed, controller_killed, controller_late,
+         controller_stopped, lender_stopped, lender_killed_and_back, lender_back_and_stopped, lender_never_back,
          lender_without_standard_files, ticket_that_nobody_reads, users_have_connections_each)
 
 

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "raw.h"
+#include "seeded.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,8 +31,7 @@ static uint64_t seed;
 
 static uint64_t any(void)
 {
-	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return seed >> 16;
+	return seeded_random(&seed) >> 16;
 }
 
 static uint64_t *list_of(struct raw *r, uint32_t page)
@@ -288,14 +288,12 @@ static void *scribble(void *arg)
 	uint64_t state = seed;
 
 	while (!atomic_load(&stop)) {
-		uint64_t at;
+		uint64_t at = seeded_below(&state, 8 * NVME_PAGE);
 
-		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-		at = (state >> 20) % (8 * NVME_PAGE);
 		if (at < NVME_PAGE &&
 		    (at % 64 == 0 || at % 64 >= offsetof(struct nvme_sqe, cdw10)))
 			continue;
-		r->mem[at] = (uint8_t)(state >> 50);
+		r->mem[at] = (uint8_t)seeded_random(&state);
 	}
 	return NULL;
 }

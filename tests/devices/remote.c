@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <weft/nvme.h>
+#include "seeded.h"
 
 #define BLOCK	  512u
 #define DISK	  (16u << 20)
@@ -33,8 +34,7 @@ static uint64_t seed;
 
 static uint32_t any(uint32_t below)
 {
-	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (uint32_t)(seed >> 33) % below;
+	return (uint32_t)seeded_below(&seed, below);
 }
 
 /* struct use - a device that is used */
@@ -310,6 +310,29 @@ static void mistakes_have_their_errors(void **state)
 	use_end(&u);
 }
 
+/* What is asked of the lender alone: nobody connects to it. Behind a bridge there are no sessions. */
+static void a_session_is_someone_elses(void **state)
+{
+	struct weft_nvme_session session = { .size = sizeof(session) }, old = { .size = 8 };
+	struct use u;
+	int err;
+
+	use_begin(&u, 4, 0, 8192);
+	assert_int_equal(weft_nvme_session_open(u.dev, 8, &old), -EINVAL);
+	assert_int_equal(weft_nvme_session_open(u.dev, 0, &session), -EINVAL);
+	assert_int_equal(weft_nvme_session_open(u.dev, 1024, &session), -EINVAL);
+	err = weft_nvme_session_open(u.dev, 8, &session);
+	if (err != -EOPNOTSUPP) {
+		assert_int_equal(err, 0);
+		assert_int_not_equal(session.place_len, 0);
+		assert_true(*session.host && memchr(session.host, 0, sizeof(session.host)));
+		assert_int_equal(weft_nvme_session_close(u.dev, session.id), 0);
+		assert_int_equal(weft_nvme_session_close(u.dev, session.id), -ENOENT);
+	}
+	assert_int_equal(weft_nvme_read(u.qp, 1, 0, 8, u.mem), 0);
+	use_end(&u);
+}
+
 static void many_commands_do_what_they_say(void **state)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -330,6 +353,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(commands_of_queues_near_the_borrower_do_too),
 		cmocka_unit_test(who_blocks_is_woken),
 		cmocka_unit_test(mistakes_have_their_errors),
+		cmocka_unit_test(a_session_is_someone_elses),
 	};
 
 	static const struct CMUnitTest lasting[] = {

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 		under_way++;
 	}
 	while (under_way) {
-		n = weft_nvme_wait(qp, done, DEPTH, 20000);
+		n = weft_nvme_wait(qp, done, DEPTH, 60000);
 		if (n <= 0)
 			fail("wait", n);
 		if (++round == 100) {

@@ -10,6 +10,7 @@
 #include "message.h"
 #include "port.h"
 #include "wire.h"
+#include "seeded.h"
 
 #include <err.h>
 #include <stdio.h>
@@ -27,8 +28,7 @@ static uint64_t seed;
 
 static uint32_t any(uint32_t below)
 {
-	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (uint32_t)(seed >> 33) % below;
+	return (uint32_t)seeded_below(&seed, below);
 }
 
 static uint64_t now_ms(void)

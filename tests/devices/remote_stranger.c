@@ -8,6 +8,7 @@
  */
 #include "port.h"
 #include "wire.h"
+#include "seeded.h"
 
 #include <err.h>
 #include <stdio.h>
@@ -22,8 +23,7 @@ static uint64_t seed;
 
 static uint32_t any(uint32_t below)
 {
-	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (uint32_t)(seed >> 33) % below;
+	return (uint32_t)seeded_below(&seed, below);
 }
 
 static uint64_t any64(void)

@@ -96,7 +96,7 @@ def finish(process, seconds=60):
 
 
 def net_of(two, name):
-    return ['nsenter', f'--net=/proc/{two[name].init}/ns/net', '--']
+    return ['nsenter', f'--net={two[name].space("net")}', '--']
 
 
 def one_host(build, provider):
@@ -271,8 +271,8 @@ def lender_killed(build):
     with Far(build, 'tcp', '127.0.0.1', stand.free_port()) as s:
         busy = s.borrow([], s.name, LEASE_MS, program='remote_busy')
         wait_line(busy, 'busy')
-        s.lender.kill()
         began = time.monotonic()
+        s.lender.kill()
         text = finish(busy, LEASE_S + SLACK_S)
         took = time.monotonic() - began
         # It was renewed when a third of its time had passed, or some seconds later.
@@ -334,10 +334,10 @@ def bridge_is_full(build):
     """Pairs have parts of it, as many as fit, and give them back."""
     with bridged(build, 6) as s:
         for _ in range(3):
-            held = [s.borrow([], s.name, 20000, program='remote_busy') for _ in range(2)]
+            held = [s.borrow([], s.name, 120000, program='remote_busy') for _ in range(2)]
             for busy in held:
                 wait_line(busy, 'busy')
-            more = s.borrow([], s.name, 20000, program='remote_busy')
+            more = s.borrow([], s.name, 120000, program='remote_busy')
             text = more.communicate(timeout=30)[0]
             stand_check(more.returncode and 'queue pair: -28' in text, text)
             for busy in held:
@@ -373,9 +373,9 @@ def bridge_falls_silent(build):
     with bridged(build) as s:
         busy = s.borrow([], s.name, 120000, program='remote_busy')
         wait_line(busy, 'busy')
+        began = time.monotonic()
         s.lender.kill()
         s.controllers[0].kill()
-        began = time.monotonic()
         text = finish(busy, 60)
         took = time.monotonic() - began
         # Before the end, too, it may have counted late.

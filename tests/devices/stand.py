@@ -7,7 +7,6 @@
 All is in a temporary folder, which goes at the end. Processes are ended by their ids, and one that
 has ended by itself, or that does not end, fails the test.
 """
-import contextlib
 import errno
 import json
 import os
@@ -212,13 +211,24 @@ class Stand:
         return False
 
 
+held_ports = []
+
+
 def free_port():
-    """One that is free now on this host, below those that the kernel gives to whoever asks for any."""
+    """One that is free now on this host, below those that the kernel gives to whoever asks for any. Nobody else who asks
+    here gets it before this process ends, whether or not somebody listens there by then."""
     while True:
         number = random.randrange(16384, 32768)
-        with socket.socket() as one, contextlib.suppress(OSError):
-            one.bind(('127.0.0.1', number))
-            return number
+        held = socket.socket(socket.AF_UNIX)
+        try:
+            held.bind(f'\0weft-test-port-{number}')
+            with socket.socket() as one:
+                one.bind(('127.0.0.1', number))
+        except OSError:
+            held.close()
+            continue
+        held_ports.append(held)
+        return number
 
 
 def wait_until(what, condition, seconds=SLACK_S):

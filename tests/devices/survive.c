@@ -11,6 +11,7 @@
  */
 #define _GNU_SOURCE
 #include "verify.h"
+#include "seeded.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -80,8 +81,7 @@ static uint64_t now_us(void)
 
 static uint32_t any(uint32_t below)
 {
-	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (uint32_t)(seed >> 33) % below;
+	return (uint32_t)seeded_below(&seed, below);
 }
 
 /* @addr: of a segment to be used; NULL: one of @len bytes of its own */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reads and writes that are checked; verify.h has the contract. */
 #include "verify.h"
+#include "seeded.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,8 +17,7 @@
 
 static uint32_t any(struct verifier *v, uint32_t below)
 {
-	v->seed = v->seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (uint32_t)(v->seed >> 33) % below;
+	return (uint32_t)seeded_below(&v->seed, below);
 }
 
 static uint64_t word_of(uint32_t unit, uint32_t generation, uint64_t word)

@@ -165,11 +165,8 @@ static long run_atomic(struct call *c)
 static long run_region(struct call *c)
 {
 	unsigned idx = c->cnt > 1 ? (unsigned)word_number(c->words[1]) % REGIONS : 0;
-	uint64_t h = 14695981039346656037u;
 
-	for (size_t i = 0; i < ARENA_LEN; i++)
-		h = (h ^ regions[idx][i]) * 1099511628211u;
-	say(c, " hash=%#llx", (unsigned long long)(h & 0xffffffff));
+	say(c, " hash=%#llx", (unsigned long long)bytes_hash(regions[idx], ARENA_LEN));
 	return 0;
 }
 

@@ -90,7 +90,7 @@ def main():
     """Damage, compare, and say what was not found."""
     options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
     library = Library(options['--act'], options['--here'], '1.3', True)
-    good = library.run([Script('good', LINES)], 20000)['good']
+    good = library.run([Script('good', LINES)], 60000)['good']
     wrong = [] if good.end == 'exit 0' and not compare.compare(LINES, good, good, 'shm') else \
         [f'an undamaged sequence: {good}']
     for bad, kind in sequence_defects(good):
@@ -102,7 +102,7 @@ def main():
                         'dom.av_type': 'FI_AV_TABLE'}}
     query = queries.Query(client, 'shm', '1.9', [])
     value_of = queries.values(library, ['FI_AV_TABLE', 'FI_MSG|FI_RMA']).__getitem__
-    asked = library.run([Script('query', [query.line('1.9')])], 20000)['query'].answers[0]
+    asked = library.run([Script('query', [query.line('1.9')])], 60000)['query'].answers[0]
     if queries.compare_answers(query, asked, asked, value_of):
         wrong.append('an undamaged answer')
     for bad, kind in query_defects(asked):

@@ -16,6 +16,8 @@
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | \
 	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA | FI_MULTI_RECV)
 
+#define TO_COME_MS 100 /* a wait of so long is for what is to come */
+
 uint64_t now_ms(void)
 {
 	struct timespec at;
@@ -285,11 +287,19 @@ static long run_count(struct call *c)
 	return 0;
 }
 
+int wait_ms(struct call *c, int otherwise)
+{
+	int ms = (int)word_value(c, "timeout", (uint64_t)otherwise);
+	int more = (int)stage.patience_ms / 2;
+
+	return ms < TO_COME_MS || more < ms || word_text(c, "idle") ? ms : more;
+}
+
 /* wait OBJECT timeout= [threshold=]: a blocking call of a queue, counter or set */
 static long run_wait(struct call *c)
 {
 	struct object *o = object_of(c, 1);
-	int timeout = (int)word_value(c, "timeout", 1);
+	int timeout = wait_ms(c, 1);
 	struct fi_cq_tagged_entry entry;
 	uint64_t buf[EVENT_LEN];
 	uint32_t event;

@@ -50,7 +50,7 @@ class Library:
 
     def version(self):
         """The level of its interface, such as '1.17'."""
-        found = self.run([Script('version', ['version'])], 5000)
+        found = self.run([Script('version', ['version'])], 60000)
         return found['version'].answers[0].answer.strip()
 
 

@@ -168,7 +168,7 @@ def ask(library, queries, newest):
     while at < len(queries):
         part = queries[at:at + SCRIPT_QUERIES]
         script = Script('queries', [q.line(newest) for q in part])
-        got = library.run([script], 30000)['queries']
+        got = library.run([script], 120000)['queries']
         for idx, answer in got.answers.items():
             found[at + idx] = answer
         at += len(part)
@@ -185,7 +185,7 @@ def values(library, more=()):
         names |= set(VALUES.get(key, []))
         names |= {(c['hints'] or {}).get(key, '0') for c in CLIENTS}
     names = sorted(names)
-    got = library.run([Script('values', [f'value {n}' for n in names])], 5000)['values']
+    got = library.run([Script('values', [f'value {n}' for n in names])], 60000)['values']
     return {n: int(got.answers[i].answer, 0) for i, n in enumerate(names)}
 
 

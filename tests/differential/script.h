@@ -79,7 +79,7 @@ struct stage {
 	bool multi[ARENAS];
 	/* without an event, until nothing is expected any more */
 	unsigned quiet_ms;
-	/* that a call is tried again for while it says -FI_EAGAIN */
+	/* that a call is tried again for while it says -FI_EAGAIN; half of it, that waits last */
 	unsigned patience_ms;
 };
 
@@ -120,6 +120,8 @@ uint64_t bytes_hash(const unsigned char *bytes, size_t len);
 /* events_progress - read all queues and counters once, keeping what they had; events read */
 size_t events_progress(void);
 uint64_t now_ms(void);
+/* wait_ms - how long a call with the field timeout= waits, @otherwise without it */
+int wait_ms(struct call *c, int otherwise);
 
 /* A verb, and what carries it out: a result of the library, or RESULT_*. */
 struct verb {

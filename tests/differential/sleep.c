@@ -19,7 +19,7 @@ static bool looked(struct object *o)
 static long run_sleep(struct call *c)
 {
 	struct object *fabric = object_of(c, 1), *o = object_of(c, 2);
-	uint64_t end = now_ms() + word_value(c, "timeout", 1000);
+	uint64_t end = now_ms() + (uint64_t)wait_ms(c, 1000);
 	struct pollfd p = { .events = POLLIN };
 	struct fid *fids[1];
 	long ret;

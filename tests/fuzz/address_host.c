@@ -55,9 +55,9 @@ int __real_getaddrinfo(const char *node, const char *service, const struct addri
 		       struct addrinfo **list);
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		       struct addrinfo **list);
-int __wrap_tcp_ifaces(const struct tcp_iface_setting *setting, struct tcp_iface **list,
-		      char *why, size_t why_len);
-int __wrap_tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out);
+int __wrap_ip_ifaces(const struct ip_iface_setting *setting, struct ip_iface **list, char *why,
+		     size_t why_len);
+int __wrap_ip_iface_route(const union ip_sockaddr *dest, union ip_sockaddr *out);
 
 /* No name server is asked and no file read: there are localhost, host0 to host255, and http. */
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
@@ -82,31 +82,31 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
 static const struct {
 	const char *name, *ip;
 	unsigned int prefix;
-	enum tcp_iface_rank rank;
+	enum ip_iface_rank rank;
 } ifaces[] = {
-	{ "eth0", "10.0.0.1", 24, TCP_RANK_ROUTE4 }, { "eth0", "fd00::1", 64, TCP_RANK_ROUTE6 },
-	{ "eth0", "fe80::1", 64, TCP_RANK_LINK },    { "lo", "127.0.0.1", 8, TCP_RANK_LOOP4 },
-	{ "lo", "::1", 128, TCP_RANK_LOOP6 },
+	{ "eth0", "10.0.0.1", 24, IP_RANK_ROUTE4 }, { "eth0", "fd00::1", 64, IP_RANK_ROUTE6 },
+	{ "eth0", "fe80::1", 64, IP_RANK_LINK },    { "lo", "127.0.0.1", 8, IP_RANK_LOOP4 },
+	{ "lo", "::1", 128, IP_RANK_LOOP6 },
 };
 
 #define IFACE_CNT ((int)(sizeof(ifaces) / sizeof(ifaces[0])))
 
-static void iface_addr(int i, union tcp_sockaddr *out)
+static void iface_addr(int i, union ip_sockaddr *out)
 {
 	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list;
 
 	MUST(!__real_getaddrinfo(ifaces[i].ip, NULL, &hints, &list));
-	MUST(!tcp_sockaddr_copy(out, list->ai_addr, list->ai_addrlen));
+	MUST(!ip_sockaddr_copy(out, list->ai_addr, list->ai_addrlen));
 	freeaddrinfo(list);
-	if (ifaces[i].rank == TCP_RANK_LINK)
+	if (ifaces[i].rank == IP_RANK_LINK)
 		out->in6.sin6_scope_id = 2;
 }
 
-int __wrap_tcp_ifaces(const struct tcp_iface_setting *setting, struct tcp_iface **list,
-		      char *why, size_t why_len)
+int __wrap_ip_ifaces(const struct ip_iface_setting *setting, struct ip_iface **list, char *why,
+		     size_t why_len)
 {
-	static struct tcp_iface all[IFACE_CNT];
+	static struct ip_iface all[IFACE_CNT];
 
 	for (int i = 0; i < IFACE_CNT && !all[IFACE_CNT - 1].prefix; i++) {
 		all[i].prefix = ifaces[i].prefix;
@@ -120,11 +120,11 @@ int __wrap_tcp_ifaces(const struct tcp_iface_setting *setting, struct tcp_iface 
 	return IFACE_CNT;
 }
 
-int __wrap_tcp_iface_route(const union tcp_sockaddr *dest, union tcp_sockaddr *out)
+int __wrap_ip_iface_route(const union ip_sockaddr *dest, union ip_sockaddr *out)
 {
-	bool six = dest->sa.sa_family == AF_INET6, loop = tcp_sockaddr_loopback(dest);
+	bool six = dest->sa.sa_family == AF_INET6, loop = ip_sockaddr_loopback(dest);
 
-	if (tcp_sockaddr_any(dest))
+	if (ip_sockaddr_any(dest))
 		return -FI_EHOSTUNREACH;
 	iface_addr(loop ? 3 + six : six, out);
 	return 0;

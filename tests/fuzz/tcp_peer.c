@@ -17,22 +17,22 @@ static void reset_at_the_end(int fd)
 
 int tcp_peer_listen(struct weft_addr *at)
 {
-	union tcp_sockaddr here = { .in = { .sin_family = AF_INET,
-					    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	union ip_sockaddr here = { .in = { .sin_family = AF_INET,
+					   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
 	socklen_t len = sizeof(here.in);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
 	MUST(fd >= 0 && !bind(fd, &here.sa, len) && !listen(fd, 64));
 	MUST(!getsockname(fd, &here.sa, &len));
 	*at = (struct weft_addr){ .version = ADDR_VERSION, .kind = ADDR_SERVICE };
-	tcp_sockaddr_get(&here, at);
+	ip_sockaddr_get(&here, at);
 	return fd;
 }
 
 int tcp_peer_connect(const struct side *side)
 {
-	union tcp_sockaddr at;
-	socklen_t len = tcp_sockaddr_set(&at, &side->addr);
+	union ip_sockaddr at;
+	socklen_t len = ip_sockaddr_set(&at, &side->addr);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	MUST(fd >= 0 && !connect(fd, &at.sa, len));

@@ -23,6 +23,7 @@ import contextlib
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -96,22 +97,33 @@ def run_bounded(argv, env, timeout, cwd=None):
 
 
 def end_session(child):
-    """End a child started with start_new_session, and its group: TERM, then KILL."""
-    for sig, grace in ((signal.SIGTERM, 3), (signal.SIGKILL, None)):
+    """End a child started with start_new_session, and its group: TERM, then KILL.
+
+    The child is collected last: until then its number is its group's and no other one's.
+    """
+    try:
+        ended = os.pidfd_open(child.pid)
+    except ProcessLookupError:
+        return
+    try:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, sig)
-        try:
-            child.wait(grace)
-            # The leader is gone; what it started may not be.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            return
-        except subprocess.TimeoutExpired:
-            continue
+            os.killpg(child.pid, signal.SIGTERM)
+            select.select([ended], [], [], 3)
+            # The leader may be gone, and what it started not.
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    finally:
+        os.close(ended)
 
 
 class Host:
-    """One host; made and ended by Hosts."""
+    """One host; made and ended by Hosts.
+
+    Its namespaces are held by descriptors: a number of a process is another's once init has ended.
+    """
+
+    # As nsenter calls them, and their files in /proc/PID.
+    SPACES = {'net': 'ns/net', 'uts': 'ns/uts', 'ipc': 'ns/ipc', 'mount': 'ns/mnt', 'pid': 'ns/pid', 'root': 'root'}
 
     # $1 hostname, $2 a folder of this host's own. Ends with the pipe on its stdin.
     INIT = '''
@@ -130,6 +142,7 @@ class Host:
         self.tmp.mkdir(parents=True)
         (folder / 'hosts').write_text(hosts_file)
         self.env = dict(env, TMPDIR=str(self.tmp), HOSTNAME=name)
+        self.spaces = {}
         self.holder = subprocess.Popen(
             ['unshare', '--net', '--uts', '--ipc', '--mount', '--pid', '--fork',
              '--mount-proc', '--kill-child=SIGKILL', '--',
@@ -140,18 +153,38 @@ class Host:
             reason = self.holder.stderr.read().strip().replace('\n', '; ')
             self.end()
             raise Unavailable(f'namespaces of host {name}: {reason}')
-        children = f'/proc/{self.holder.pid}/task/{self.holder.pid}/children'
-        self.init = int(pathlib.Path(children).read_text().split()[0])
+        children = pathlib.Path(f'/proc/{self.holder.pid}/task/{self.holder.pid}/children')
+        try:
+            init = children.read_text().split()[0]
+            for space, file in self.SPACES.items():
+                self.spaces[space] = os.open(f'/proc/{init}/{file}', os.O_RDONLY)
+        except (OSError, IndexError) as error:
+            reason = f'{error!r}; {self.ending()}'
+            self.end()
+            raise Unavailable(f'host {name}: {reason}') from error
+
+    def space(self, name):
+        """The file of a namespace, for as long as this process has the host."""
+        return f'/proc/{os.getpid()}/fd/{self.spaces[name]}'
+
+    def ending(self):
+        """How this host has ended, though nobody ended it; '' while it lives."""
+        status = self.holder.poll()
+        if status is None:
+            return ''
+        return f'host {self.name} has ended by itself, with status {status}'
 
     def enter(self, argv, cwd):
         """The command line that runs argv on this host."""
-        return ['nsenter', '--target', str(self.init), '--net', '--uts', '--ipc',
-                '--mount', '--root', '--pid', '--', 'env', '-C', str(cwd), *map(str, argv)]
+        return ['nsenter', *(f'--{name}={self.space(name)}' for name in self.SPACES),
+                '--', 'env', '-C', str(cwd), *map(str, argv)]
 
     def run(self, argv, timeout, env=None, cwd='/'):
         """Run argv here, bounded; env adds to the host's own."""
         merged = dict(self.env, **{k: str(v) for k, v in (env or {}).items()})
-        return run_bounded(self.enter(argv, cwd), merged, timeout)
+        result = run_bounded(self.enter(argv, cwd), merged, timeout)
+        result.stderr += self.ending()
+        return result
 
     def popen(self, argv, env=None, cwd='/', **options):
         """Start argv here; the caller waits for it, the host's end ends it anyway."""
@@ -161,11 +194,13 @@ class Host:
 
     def end(self):
         self.holder.stdin.close()
-        with contextlib.suppress(ProcessLookupError):
+        if self.holder.poll() is None:
             os.killpg(self.holder.pid, signal.SIGKILL)
         self.holder.wait()
         self.holder.stdout.close()
         self.holder.stderr.close()
+        while self.spaces:
+            os.close(self.spaces.popitem()[1])
 
 
 class Hosts:
@@ -227,7 +262,7 @@ class Hosts:
             stack.callback(signal.signal, number, signal.signal(number, leave))
 
     def _in_net(self, name, *command):
-        argv = ['nsenter', f'--net=/proc/{self.hosts[name].init}/ns/net', *command]
+        argv = ['nsenter', f'--net={self.hosts[name].space("net")}', *command]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Unavailable(f'{" ".join(command)}: {done.stderr.strip()}')
@@ -241,13 +276,13 @@ class Hosts:
             self._in_net(first, 'ip', 'link', 'set', 'other-end', 'up')
         elif len(others) == 1:
             self._in_net(first, 'ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer',
-                         'name', 'eth0', 'netns', str(self.hosts[others[0]].init))
+                         'name', 'eth0', 'netns', self.hosts[others[0]].space('net'))
         else:
             self._in_net(first, 'ip', 'link', 'add', 'eth0', 'type', 'bridge')
             for name in others:
                 port = f'to-{name}'
                 self._in_net(first, 'ip', 'link', 'add', port, 'type', 'veth', 'peer',
-                             'name', 'eth0', 'netns', str(self.hosts[name].init))
+                             'name', 'eth0', 'netns', self.hosts[name].space('net'))
                 self._in_net(first, 'ip', 'link', 'set', port, 'master', 'eth0', 'up')
         for name in self.names:
             self._in_net(name, 'ip', 'addr', 'add', self.address(name) + '/24',
@@ -259,7 +294,7 @@ class Hosts:
         """Join two hosts by another veth pair: they are NETWORK.1 and NETWORK.2 at DEVICE."""
         first, other = self.names
         self._in_net(first, 'ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', device,
-                     'netns', str(self.hosts[other].init))
+                     'netns', self.hosts[other].space('net'))
         for number, name in enumerate(self.names, 1):
             self._in_net(name, 'ip', 'addr', 'add', f'{network}.{number}/24', 'dev', device)
             self.set_link(name, device, True)
@@ -306,8 +341,9 @@ class Hosts:
             threading.Thread(target=self._hang_up, args=(connection, child),
                              daemon=True).start()
             status = child.wait()
+            reply = {'error': host.ending()} if status and host.ending() else {'status': status}
             with contextlib.suppress(OSError):
-                connection.sendall(json.dumps({'status': status}).encode())
+                connection.sendall(json.dumps(reply).encode())
                 connection.shutdown(socket.SHUT_RDWR)
 
     @staticmethod

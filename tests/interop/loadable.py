@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""loadable - Weft's shm or tcp inside the libfabric that Debian has, found by FI_PROVIDER_PATH
+"""loadable - Weft's shm, tcp or udp inside the libfabric that Debian has, found by FI_PROVIDER_PATH
 
 usage: loadable.py BUILD PROVIDER CASE VERSION
 
@@ -26,8 +26,8 @@ def path_env(build, provider):
     return {'FI_PROVIDER_PATH': str(folder), f'FI_{provider.upper()}_REPORT': '1'}
 
 
-# What else has to be set for RDM endpoints of our own: for those of tcp there is their ofi_rxm.
-ALONE = {'shm': {}, 'tcp': {'FI_PROVIDER': '^ofi_rxm'}}
+# What else has to be set for endpoints of our own: over tcp and udp there are theirs too.
+ALONE = {'shm': {}, 'tcp': {'FI_PROVIDER': '^ofi_rxm'}, 'udp': {'FI_PROVIDER': '^ofi_rxd'}}
 
 
 def fi_info(*options, **env):
@@ -92,6 +92,14 @@ def rxm(build, provider, _version):
     talk(build, provider, f'{provider};ofi_rxm', 'rdm', {})
 
 
+def dgram(build, provider, version):
+    """Datagram endpoints, which report no routes: the provider is the one that was registered."""
+    env = {**path_env(build, provider), **ALONE[provider], 'FI_LOG_LEVEL': 'info'}
+    for text in programs.talk(env, provider, endpoints='dgram')[:2]:
+        if f'registering provider: {provider} ({version})' not in text:
+            raise mpi.Failed(f'it was not registered: {text}')
+
+
 def windows(build, provider, _version):
     """Open MPI's messages and one-sided operations by its btl/ofi, each byte checked."""
     openmpi.windows(build, 'a:2', provider, path_env(build, provider))
@@ -105,7 +113,7 @@ def test(case, build, provider, version):
     case(build, provider, version)
 
 
-CASES = {case.__name__: case for case in (info, pingpong, msg, rxm, windows)}
+CASES = {case.__name__: case for case in (info, pingpong, msg, rxm, dgram, windows)}
 
 if __name__ == '__main__':
     chosen = CASES[sys.argv[3]]

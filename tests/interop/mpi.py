@@ -75,15 +75,6 @@ def weft_env(build):
             **{f'FI_{provider}_REPORT': '1' for provider in ('LINK', 'SHM', 'TCP')}}
 
 
-@contextlib.contextmanager
-def secret_env(build, tls):
-    """The same, where processes have a secret, of all hosts; tls: '1' to encrypt as well."""
-    with tempfile.NamedTemporaryFile(prefix='weft-secret.') as file:  # of mode 0600
-        file.write(os.urandom(32))
-        file.flush()
-        yield {**weft_env(build), 'FI_TCP_SECRET_FILE': file.name, 'FI_TCP_TLS': tls}
-
-
 def btl_env(build):
     """The same, with libweft-btl.so found too."""
     env = weft_env(build)
@@ -102,6 +93,23 @@ def mem_env(build):
     """The same, with large allocations in the arena."""
     library = pathlib.Path(build).resolve() / 'mem' / 'preload' / 'libweft-mem.so'
     return {**weft_env(build), 'LD_PRELOAD': str(library)}
+
+
+@contextlib.contextmanager
+def setting_env(build, setting):
+    """What a login has set on all hosts where Weft is in the loader's path, by name.
+
+    None: nothing else; 'mem': large allocations in the arena; 'secret': one secret, of all hosts;
+    'tls': the same, and TLS
+    """
+    if setting not in ('secret', 'tls'):
+        yield mem_env(build) if setting == 'mem' else weft_env(build)
+        return
+    with tempfile.NamedTemporaryFile(prefix='weft-secret.') as file:  # of mode 0600
+        file.write(os.urandom(32))
+        file.flush()
+        yield {**weft_env(build), 'FI_TCP_SECRET_FILE': file.name,
+               'FI_TCP_TLS': '1' if setting == 'tls' else '0'}
 
 
 @dataclass

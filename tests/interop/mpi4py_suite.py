@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """mpi4py_suite - a rank of mpi4py's own tests
 
-usage: mpirun ... mpi4py_suite.py TESTS all|messages|btl_ofi|ob1
+usage: mpirun ... mpi4py_suite.py TESTS all|messages|some|btl_ofi|btl_ofi_some|ob1
 
 TESTS is the folder test/ of mpi4py's sources; with messages, those of one-sided operations
-do not run, with btl_ofi only those; with ob1 all run, by that layer of Open MPI. Prints one line for each rank at the end; the first
-failure aborts all ranks, since the others would wait for this one for ever.
+do not run, with btl_ofi only those; with some, messages between two ranks, with btl_ofi_some
+the blocking one-sided operations; with ob1 all run, by that layer of Open MPI. Prints one line
+for each rank at the end; the first failure aborts all ranks, since the others would wait for this
+one for ever.
 """
 import pathlib
 import re
@@ -38,6 +40,16 @@ LEFT_OUT_OF_BTL_OFI = re.compile(
 LEFT_OUT_OF_OB1 = re.compile(r'^test_util_dtlib\.')
 
 
+# Which files run; without an entry, each.
+ANY = re.compile('')
+RUN = {
+    'messages': re.compile(r'(?!test_(rma|win))'),
+    'btl_ofi': re.compile(r'test_(rma|win)'),
+    'some': re.compile(r'test_(p2p|msgzero)'),
+    'btl_ofi_some': re.compile(r'test_rma$'),
+}
+
+
 def cases_of(suite):
     """Every single test case of a nested suite."""
     for item in suite:
@@ -50,9 +62,9 @@ def cases_of(suite):
 def main(folder, which):
     sys.path.insert(0, folder)
     names = sorted(path.stem for path in pathlib.Path(folder).glob('test_*.py')
-                   if which != ('messages' if re.match('test_(rma|win)', path.stem)
-                                else 'btl_ofi'))
-    unfit = {'btl_ofi': LEFT_OUT_OF_BTL_OFI, 'ob1': LEFT_OUT_OF_OB1}.get(which, LEFT_OUT)
+                   if RUN.get(which, ANY).match(path.stem))
+    unfit = {'btl_ofi': LEFT_OUT_OF_BTL_OFI, 'btl_ofi_some': LEFT_OUT_OF_BTL_OFI,
+             'ob1': LEFT_OUT_OF_OB1}.get(which, LEFT_OUT)
 
     # Another thing that mtl/ofi can't do: it never acknowledges a synchronous send that
     # a matched probe found, which is how mpi4py receives objects unless told otherwise.

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """openmpi - Debian's Open MPI, unmodified, on Weft
 
-usage: openmpi.py BUILD CASE [LAYOUT [PROVIDER]]
+usage: openmpi.py BUILD CASE [LAYOUT [PROVIDER or SETTING]]
 
-A case is a function below; LAYOUT says where the ranks go (mpi.py).
+A case is a function below; LAYOUT says where the ranks go, SETTING what a login has set (mpi.py).
 """
 import pathlib
 import re
@@ -18,7 +18,7 @@ from hosts import HERE, Hosts, clean_env, run_bounded
 
 MESSAGES = 500
 # s, of operations on a process that has died
-TIMEOUT = 3
+TIMEOUT = 8
 LENGTH = 1009
 
 
@@ -43,28 +43,22 @@ def run_on_weft(build, layout, program, timeout, options=mpi.OVER_LIBFABRIC,
     return job
 
 
-def netpipe(build, layout):
+def netpipe(build, layout, setting=None):
     """NetPIPE checks what arrives, then measures."""
     for program in (['NPopenmpi', '-i', '-u', '65536'],
                     ['NPopenmpi', '-u', '1048576', '-p', '0', '-n', '30', '-o', 'np.out']):
-        job = run_on_weft(build, layout, program, 100)
+        with mpi.setting_env(build, setting) as env:
+            job = run_on_weft(build, layout, program, 100, env=env)
         mpi.check_routes(job, layout)
         print(job.result.stdout[-400:], job.result.stderr[-900:], sep='\n')
 
 
-def exchange(build, layout, mem=None):
+def exchange(build, layout, setting=None):
     """Every way of sending, each byte checked (exchange.py)."""
-    job = run_on_weft(build, layout, [HERE / 'exchange.py'], 150, truncates=True,
-                      env=mem and mpi.mem_env(build))
+    with mpi.setting_env(build, setting) as env:
+        job = run_on_weft(build, layout, [HERE / 'exchange.py'], 150, truncates=True, env=env)
     mpi.check_routes(job, layout, self_sends=True)
     print(job.result.stdout, job.routes_text())
-
-
-def secret(build, layout, tls):
-    """Ranks that have a secret exchange messages; those of two hosts prove it."""
-    with mpi.secret_env(build, tls) as env:
-        job = run_on_weft(build, layout, [HERE / 'exchange.py'], 160, truncates=True, env=env)
-    mpi.check_routes(job, layout, self_sends=True)
 
 
 def windows(build, layout, provider, env=None, options=None, btl='ofi'):
@@ -146,15 +140,15 @@ def run_btl(build, layout):
     print(job.result.stdout, job.routes_text())
 
 
-def hpcc(build, layout, mem=None):
+def hpcc(build, layout, setting=None):
     """The HPC Challenge benchmarks, small: each verifies its own results."""
     ranks = sum(mpi.parse_layout(layout).values())
     rows = 2 if ranks % 4 == 0 else 1
     asked = (HERE / 'hpccinf.txt').read_text()
     files = {'hpccinf.txt': asked.replace('ROWS', f'{rows:4}', 1)
              .replace('COLUMNS', f'{ranks // rows:7}', 1), 'hpccoutf.txt': ''}
-    job = run_on_weft(build, layout, ['hpcc'], 100, files=files,
-                      env=mem and mpi.mem_env(build))
+    with mpi.setting_env(build, setting) as env:
+        job = run_on_weft(build, layout, ['hpcc'], 100, files=files, env=env)
     mpi.check_routes(job, layout)
     text = files['hpccoutf.txt']
     bad = re.findall(r'.*FAILED.*|.*\(failed\).*|Node\(s\) with error [^0].*|'
@@ -228,20 +222,35 @@ def mpi4py_suite(build):
     return [HERE / 'mpi4py_suite.py', folder / 'test']
 
 
-def mpi4py(build, layout, mem=None):
+def mpi4py(build, layout, setting=None):
     """mpi4py's own tests, all of them; windows by messages, and then by btl/ofi."""
     suite = mpi4py_suite(build)
-    env = mem and mpi.mem_env(build)
     # A fence of osc/pt2pt takes long where there are more ranks than cores.
     few = sum(mpi.parse_layout(layout).values()) < 3
-    job = run_on_weft(build, layout, [*suite, 'all' if few else 'messages'], 500,
-                      (*mpi.OVER_LIBFABRIC, '--mca', 'osc', 'pt2pt'), truncates=True, env=env)
-    mpi.check_routes(job, layout, self_sends=True)
-    print(job.result.stdout, job.routes_text())
-    job = run_on_weft(build, layout, [*suite, 'btl_ofi'], 100, mpi.over_btl_ofi('link'),
-                      env=env, one_sided=True)
+    with mpi.setting_env(build, setting) as env:
+        job = run_on_weft(build, layout, [*suite, 'all' if few else 'messages'], 500,
+                          (*mpi.OVER_LIBFABRIC, '--mca', 'osc', 'pt2pt'), truncates=True, env=env)
+        mpi.check_routes(job, layout, self_sends=True)
+        print(job.result.stdout, job.routes_text())
+        job = run_on_weft(build, layout, [*suite, 'btl_ofi'], 100, mpi.over_btl_ofi('link'),
+                          env=env, one_sided=True)
     mpi.check_routes(job, layout, self_sends=',' in layout)
     print(job.result.stdout, job.routes_text())
+
+
+def mpi4py_some(build, layout, setting):
+    """Those of messages between two ranks, and blocking one-sided ones by btl/ofi.
+
+    All of them take minutes with TLS where other programs keep the cores busy.
+    """
+    suite = mpi4py_suite(build)
+    with mpi.setting_env(build, setting) as env:
+        for which, options in (('some', mpi.OVER_LIBFABRIC),
+                               ('btl_ofi_some', mpi.over_btl_ofi('link'))):
+            job = run_on_weft(build, layout, [*suite, which], 150, options, truncates=True,
+                              env=env, one_sided=which == 'btl_ofi_some')
+            mpi.check_routes(job, layout, self_sends=True)
+            print(job.result.stdout, job.routes_text())
 
 
 def mpi4py_ob1(build, layout, provider):
@@ -321,9 +330,23 @@ def one_host_only(build, _layout=None):
         raise mpi.Failed(f'no line names the host {other}')
 
 
+def secrets_differ(build, _layout=None):
+    """Two hosts with secrets of their own: an error that says so, and no hang."""
+    with mpi.setting_env(build, 'secret') as one, mpi.setting_env(build, 'secret') as other, \
+            Hosts(('a', 'b'), {'a': one, 'b': other}) as hosts:
+        job = mpi.mpirun(hosts, 'a:1,b:1', [HERE / 'counted.py', 10, 10], 60)
+    print(' '.join(job.command), job.result.text, sep='\n')
+    if not job.result.status:
+        raise mpi.Failed('the ranks hang' if job.result.status is None else
+                         'the ranks ended without an error')
+    if 'the secrets differ' not in job.result.text:
+        raise mpi.Failed('no line says that the secrets differ')
+
+
 CASES = {case.__name__: case for case in
-         (netpipe, exchange, secret, windows, transport, beside_vader, ob1, removed, run_btl, hpcc, lammps, bench, mpi4py,
-          mpi4py_ob1, steady, routes, defaults, one_host_only)}
+         (netpipe, exchange, windows, transport, beside_vader, ob1, removed, run_btl, hpcc, lammps, bench, mpi4py, mpi4py_some,
+          mpi4py_ob1, steady, routes, defaults, one_host_only,
+          secrets_differ)}
 
 if __name__ == '__main__':
     sys.exit(mpi.main(CASES[sys.argv[2]], sys.argv[1], *sys.argv[3:]))

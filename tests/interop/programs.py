@@ -126,9 +126,9 @@ def connected(build, provider, place='one'):
     talk(mpi.weft_env(build), provider, place, 'msg')
 
 
-def secret(build, endpoints, tls):
-    """The same between hosts whose processes have a secret."""
-    with mpi.secret_env(build, tls) as env:
+def guarded(build, endpoints, setting):
+    """The same between hosts whose processes have a secret (mpi.setting_env)."""
+    with mpi.setting_env(build, setting) as env:
         talk(env, 'tcp', 'two', endpoints)
 
 
@@ -153,9 +153,9 @@ def wait_for_listener(host, server, log, limit=15):
 
 
 CASES = {case.__name__: case
-         for case in (info, verbose, strerror, pingpong, connected, secret, datagrams)}
+         for case in (info, verbose, strerror, pingpong, connected, guarded, datagrams)}
 
 if __name__ == '__main__':
     case = CASES[sys.argv[2]]
     sys.exit(mpi.main(case, sys.argv[1], *sys.argv[3:],
-                      on_hosts=case in (pingpong, connected, secret, datagrams)))
+                      on_hosts=case in (pingpong, connected, guarded, datagrams)))

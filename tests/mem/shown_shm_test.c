@@ -17,12 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <jansson.h>
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
-#include <weft/mem.h>
+#include "two_ends.h"
 
 #define SMALL	   4096u
 #define LARGE	   ((size_t)1 << 20)
@@ -33,55 +28,15 @@
 #define DEADLINE_S 20
 
 static const char *weft;
-static struct fid_fabric *fabric;
-static struct fid_domain *domain;
-static struct fid_cq *cq;
-static struct fid_av *av;
-static struct fid_ep *ep, *peer;
-static fi_addr_t to;
-static struct weft_mem_ops *mem;
+static struct two_ends ends;
 static char *memory;
-
-static int open_endpoint(struct fi_info *info, struct fid_ep **out)
-{
-	if (fi_endpoint(domain, info, out, NULL) || fi_ep_bind(*out, &av->fid, 0) ||
-	    fi_ep_bind(*out, &cq->fid, FI_SEND | FI_RECV))
-		return -1;
-	return fi_enable(*out);
-}
-
-static int open_all(struct fi_info *info)
-{
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_MSG };
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-	char name[128];
-	size_t len = sizeof(name);
-
-	if (fi_fabric(info->fabric_attr, &fabric, NULL) ||
-	    fi_domain(fabric, info, &domain, NULL) || fi_cq_open(domain, &cq_attr, &cq, NULL) ||
-	    fi_av_open(domain, &av_attr, &av, NULL))
-		return -1;
-	if (open_endpoint(info, &ep) || open_endpoint(info, &peer) ||
-	    fi_getname(&peer->fid, name, &len))
-		return -1;
-	return fi_av_insert(av, name, 1, &to, 0, NULL) == 1 ? 0 : -1;
-}
 
 static int start(void **state)
 {
-	struct fi_info *hints = fi_allocinfo(), *info = NULL;
 	void *addr;
-	int err;
 
-	hints->caps = FI_MSG | FI_RMA;
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->domain_attr->mr_mode = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
-	hints->fabric_attr->prov_name = strdup("shm");
-	err = fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info) || open_all(info);
-	fi_freeinfo(hints);
-	fi_freeinfo(info);
-	if (err || fi_open_ops(&domain->fid, WEFT_MEM_OPS, 0, (void **)&mem, NULL) ||
-	    mem->alloc(2 * TOUCHED, 0, 0, &addr))
+	if (two_ends_open(&ends, FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED) ||
+	    ends.mem->alloc(2 * TOUCHED, 0, 0, &addr))
 		return -1;
 	memory = addr;
 	memset(memory, 1, TOUCHED);
@@ -90,13 +45,9 @@ static int start(void **state)
 
 static int end(void **state)
 {
-	struct fid *objects[] = { &ep->fid, &peer->fid,	  &av->fid,
-				  &cq->fid, &domain->fid, &fabric->fid };
-	int err = mem->free(memory);
+	int err = ends.mem->free(memory);
 
-	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
-		err |= fi_close(objects[i]);
-	return err;
+	return err | two_ends_close(&ends);
 }
 
 /* Returns a figure of this process. */
@@ -125,7 +76,7 @@ static uint64_t shown(const char *part, const char *name)
 static size_t progress(void)
 {
 	struct fi_cq_msg_entry entries[8];
-	ssize_t cnt = fi_cq_read(cq, entries, 8);
+	ssize_t cnt = fi_cq_read(ends.cq, entries, 8);
 
 	assert_true(cnt > 0 || cnt == -FI_EAGAIN);
 	return cnt > 0 ? (size_t)cnt : 0;
@@ -148,7 +99,8 @@ static struct fid_mr *reg(size_t at, uint64_t access)
 	struct fid_mr *mr;
 
 	assert_int_equal(
-		fi_mr_reg(domain, memory + at * LARGE, LARGE, access, 0, at, 0, &mr, NULL), 0);
+		fi_mr_reg(ends.domain, memory + at * LARGE, LARGE, access, 0, at, 0, &mr, NULL),
+		0);
 	return mr;
 }
 
@@ -175,8 +127,9 @@ static void send_one(size_t len)
 	time_t until = time(NULL) + DEADLINE_S;
 	size_t done = 0;
 
-	assert_int_equal(fi_recv(peer, into, len, NULL, FI_ADDR_UNSPEC, NULL), 0);
-	while (fi_send(ep, from, len, NULL, to, NULL) == -FI_EAGAIN && time(NULL) < until)
+	assert_int_equal(fi_recv(ends.peer, into, len, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	while (fi_send(ends.ep, from, len, NULL, ends.to, NULL) == -FI_EAGAIN &&
+	       time(NULL) < until)
 		progress();
 	while (done < 2 && time(NULL) < until)
 		done += progress();
@@ -221,11 +174,11 @@ static void bytes_are_those_that_the_kernel_knows(void **state)
 
 	assert_int_equal(shown("arena", "live_bytes"), 2 * TOUCHED);
 	assert_int_equal(shown("arena", "resident_bytes"), resident());
-	assert_int_equal(mem->alloc(LARGE, 0, 0, &more), 0);
+	assert_int_equal(ends.mem->alloc(LARGE, 0, 0, &more), 0);
 	memset(more, 1, LARGE);
 	assert_int_equal(shown("arena", "live_bytes"), 2 * TOUCHED + LARGE);
 	assert_int_equal(shown("arena", "resident_bytes"), resident() + LARGE);
-	assert_int_equal(mem->free(more), 0);
+	assert_int_equal(ends.mem->free(more), 0);
 	assert_int_equal(shown("arena", "live_bytes"), 2 * TOUCHED);
 	assert_int_equal(shown("arena", "allocations"), 2);
 	assert_int_equal(shown("arena", "frees"), 1);
@@ -237,9 +190,9 @@ static void what_the_keeper_takes_away_is_shown(void **state)
 	time_t until = time(NULL) + DEADLINE_S;
 	void *more;
 
-	assert_int_equal(mem->alloc(4 * LARGE, 0, 0, &more), 0);
+	assert_int_equal(ends.mem->alloc(4 * LARGE, 0, 0, &more), 0);
 	memset(more, 1, 4 * LARGE);
-	assert_int_equal(mem->free(more), 0);
+	assert_int_equal(ends.mem->free(more), 0);
 	while (shown("arena", "quarantined_bytes") && time(NULL) < until)
 		usleep(10000);
 	assert_int_equal(shown("arena", "quarantined_bytes"), 0);

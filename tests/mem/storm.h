@@ -50,7 +50,7 @@ struct storm_owner {
 	int pipe[2];
 	uint8_t *written;
 	uint64_t generation;
-	uint32_t seed;
+	uint64_t seed;
 
 	/* the round that is under way, and where */
 	enum storm_kind kind;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "raw_call.h"
 #include "storm.h"
+#include "seeded.h"
 
 /* To ThreadSanitizer a mapping is a store by the function that makes it, and the other thread looks at it. */
 #ifdef __SANITIZE_THREAD__
@@ -27,8 +28,7 @@ static void need(bool done, const char *what)
 
 uint32_t storm_random(struct storm_owner *o, uint32_t n)
 {
-	o->seed = o->seed * 1664525u + 1013904223u;
-	return (o->seed >> 8) % n;
+	return (uint32_t)seeded_below(&o->seed, n);
 }
 
 static void stamp(struct storm_owner *o)
@@ -164,9 +164,7 @@ static void take_heap(struct storm_owner *o)
 void storm_owner_init(struct storm_owner *o, uint64_t id, struct mem_cache *cache,
 		      struct uring_device *device, bool heap)
 {
-	*o = (struct storm_owner){
-		.id = id, .cache = cache, .device = device, .seed = (uint32_t)id
-	};
+	*o = (struct storm_owner){ .id = id, .cache = cache, .device = device, .seed = id };
 	o->page = (size_t)sysconf(_SC_PAGESIZE);
 	o->len = STORM_PAGES * o->page;
 	map_places(o);

@@ -8,6 +8,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include "ack.h"
 #include "arm.h"
 #include "fake_ends.h"
 #include "quiet.h"
@@ -15,8 +16,8 @@
 #include <cmocka.h>
 
 #define KEY	7
-#define SOON	8u    /* rounds within which a requested ACK arrives */
-#define IN_TIME 1000u /* ... and one that was not requested */
+#define SOON	8u     /* rounds within which a requested ACK arrives */
+#define IN_TIME 10000u /* ... and one that was not requested */
 
 static struct fake_end a, b;
 static fi_addr_t to_b;
@@ -203,7 +204,7 @@ static void some_of_many_ask(void **state)
 	}
 	for (uint32_t i = 0; i < IN_TIME && fake_end_engine(&a)->queued_cnt; i++)
 		fake_ends_go(1);
-	fake_ends_go(SOON);
+	fake_ends_go(4 * SOON);
 	assert_memory_equal(&region[1], &buf[1], 1000 * 8);
 }
 
@@ -229,17 +230,24 @@ static void target_that_closes_says_what_it_has_got(void **state)
 	assert_int_equal(acks, 1);
 }
 
-static void who_is_about_to_sleep_says_it_before(void **state)
+static void who_sleeps_wakes_to_say_it(void **state)
 {
 	struct engine_domain *domain = fake_end_engine(&b)->domain;
+	uint64_t ns;
 
 	arrive();
-	while (!engine_wires_arm(domain))
+	for (uint32_t i = 0; i < IN_TIME && engine_quiet_open(of_a); i++)
+		fake_ends_go(1);
+	acks = 0;
+	/* One has just left: the next waits, and so long only is slept. */
+	arrive();
+	while (!(ns = engine_wires_arm(domain)))
 		fake_end_progress(&b);
-	for (uint32_t i = 0; i < SOON && engine_quiet_open(of_a); i++)
-		fake_end_progress(&a);
-	assert_false(engine_quiet_open(of_a));
+	assert_in_range(ns, 1, ENGINE_ACKS_NS);
+	assert_int_equal(of_b->ack_due, ACK_LATER);
 	engine_wires_disarm(domain);
+	fake_ends_go(IN_TIME);
+	assert_false(engine_quiet_open(of_a));
 }
 
 /* What was not answered is reported once, and the next incarnation begins without it. */
@@ -268,7 +276,7 @@ int main(void)
 		TEST(fenced_message_asks_too),
 		TEST(some_of_many_ask),
 		TEST(target_that_closes_says_what_it_has_got),
-		TEST(who_is_about_to_sleep_says_it_before),
+		TEST(who_sleeps_wakes_to_say_it),
 		TEST(break_forgets_who_was_to_be_told),
 #undef TEST
 	};

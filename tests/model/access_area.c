@@ -4,6 +4,8 @@
  */
 #define _GNU_SOURCE
 #include "access_area.h"
+#include "seeded.h"
+#include <errno.h>
 #include <weft/mem.h>
 
 const char *provider;
@@ -13,10 +15,23 @@ const size_t sizes[SIZES] = { 1,     7,	    8,	   24,	  25,	  64,	    100,
 			      256,   257,   1000,  4096,  8191,	  8192,	    8193,
 			      16384, 16385, 65536, 65537, 300000, 1u << 20, (3u << 20) + 1 };
 
+int access_begin(int argc, char **argv)
+{
+	if (argc < 2) {
+		fprintf(stderr, "usage: %s PROVIDER [arena]\n", program_invocation_short_name);
+		return 2;
+	}
+	provider = argv[1];
+	in_arena = argc > 2 && !strcmp(argv[2], "arena");
+	if (pair_exists(provider))
+		return 0;
+	printf("no provider '%s'\n", provider);
+	return 77;
+}
+
 uint32_t next_random(uint64_t *seed)
 {
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(*seed >> 33);
+	return (uint32_t)(seeded_random(seed) >> 33);
 }
 
 void fill(uint8_t *at, size_t len, uint64_t seed)

@@ -21,6 +21,8 @@
 extern const char *provider;
 /* The memory of both sides is in the arena (weft/mem.h); main() sets it */
 extern bool in_arena;
+/* access_begin - set both from a program's arguments, PROVIDER [arena]. Returns 0, or the status to exit with */
+int access_begin(int argc, char **argv);
 /* Contexts of operations. */
 extern struct fi_context2 contexts[8];
 /* Lengths around every limit, ascending. */

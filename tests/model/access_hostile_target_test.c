@@ -442,6 +442,25 @@ static void more_refusals_than_anyone_has_to_hear_end_the_conn(void **state)
 	bounded(4711);
 }
 
+/* So are large writes whose payload never comes: each holds its region, and memory. */
+static void more_large_writes_than_anyone_has_under_way_are_refused(void **state)
+{
+	struct packet_rts rts = { .id = FIRST_ID, .len = REGION };
+	struct packet_targets to = { 1, 0, { { 0, REGION, KEY } } };
+	struct packet p;
+	int ret = 0, cnt;
+
+	for (cnt = 0; !ret && cnt < 100000; cnt++) {
+		p = with_targets(PACKET_RTS, &rts, sizeof(rts), &to, 0);
+		ret = say(&p, bytes, p.len);
+		go(1);
+		while (fake_raw_read(liar, &p, NULL, 0)) /* it is asked for each of them */
+			;
+	}
+	assert_int_equal(ret, -FI_EINVAL);
+	assert_in_range(cnt, ENGINE_REQUESTS_MAX, 3 * ENGINE_REQUESTS_MAX);
+}
+
 /* Payload of a large write */
 
 static uint64_t begin_large_write(size_t len)
@@ -744,6 +763,7 @@ int main(void)
 		TEST(wrong_request_that_came_early_is_refused_in_its_turn),
 		TEST(more_reads_than_anyone_has_under_way_are_refused),
 		TEST(more_refusals_than_anyone_has_to_hear_end_the_conn),
+		TEST(more_large_writes_than_anyone_has_under_way_are_refused),
 		TEST(payload_of_a_large_write_stays_inside),
 		TEST(large_write_ends_when_all_its_pieces_are_there),
 		TEST(stream_goes_where_it_may_or_nowhere),

@@ -289,15 +289,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(all_at_once),
 	};
 
-	if (argc < 2) {
-		fprintf(stderr, "usage: access_order_test PROVIDER [arena]\n");
-		return 2;
-	}
-	provider = argv[1];
-	in_arena = argc > 2 && !strcmp(argv[2], "arena");
-	if (!pair_exists(provider)) {
-		printf("no provider '%s'\n", provider);
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int status = access_begin(argc, argv);
+
+	return status ? status : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,8 @@ struct packet heard(enum packet_op op, void *payload, size_t len)
 {
 	struct packet p = { 0 };
 
-	for (int i = 0; i < 1000 && p.op != op; i++) {
+	/* More rounds than there are in the time within which ACKs leave */
+	for (int i = 0; i < 40000 && p.op != op; i++) {
 		go(1);
 		fake_raw_read(liar, &p, payload, len);
 	}

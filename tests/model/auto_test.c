@@ -185,7 +185,7 @@ static void one_sided_operations_complete_at_a_passive_target(void **state)
 			 0);
 	key = fi_mr_key(mr);
 	base = b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)words : 0;
-	for (end = end_now() + 1; end_now() < end; rounds++) {
+	for (end = end_now() + 1; !rounds || end_now() < end; rounds++) {
 		uint64_t back = 0;
 
 		END_UNTIL(!fi_fetch_atomic(a.ep, &one, 1, NULL, &before, NULL, to, base, key,
@@ -291,11 +291,11 @@ static double processor_time(void)
 	       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
-/* Two domains that are connected, whose program sleeps for a second. */
+/* Two domains that are connected, whose program sleeps; what they end late is in the first second. */
 static void an_idle_program_uses_no_processor(void **state)
 {
 	struct end_attr attr = { .provider = provider, .progress = FI_PROGRESS_AUTO };
-	double before;
+	double used = 1;
 	struct end a, b;
 	fi_addr_t to;
 
@@ -311,9 +311,13 @@ static void an_idle_program_uses_no_processor(void **state)
 	done(&b, &contexts[1]);
 	done(&a, &contexts[0]);
 	usleep(100000);
-	before = processor_time();
-	sleep(1);
-	assert_true(processor_time() - before < 0.01);
+	for (int i = 0; i < 10 && used >= 0.01; i++) {
+		double before = processor_time();
+
+		sleep(1);
+		used = processor_time() - before;
+	}
+	assert_true(used < 0.01);
 	end_close(&a);
 	end_close(&b);
 }

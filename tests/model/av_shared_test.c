@@ -216,6 +216,51 @@ static void killed_maker_leaves_no_name(void **state)
 	side_close(&s);
 }
 
+/* Makes the vector, and a child that has what it has until the test has heard enough, and changes nothing. */
+static void parent(int in, int out)
+{
+	struct fid_av *av;
+	struct side s;
+
+	side_open(&s);
+	av = av_open(&s, shared_name, 0);
+	side_enable(&s, av);
+	say(out, 'p');
+	if (!fork()) {
+		alarm(WAIT_SECS * 2);
+		CHECK(fi_av_insert(av, s.name, 1, NULL, 0, NULL) == -FI_EOPBADSTATE);
+		say(out, 'c');
+		hear(in, 'e');
+		_exit(0);
+	}
+	for (;;)
+		pause();
+}
+
+static void killed_maker_leaves_no_name_to_its_children(void **state)
+{
+	struct child c = child_start(parent);
+	struct fid_av *av;
+	struct side s;
+	char none;
+
+	hear(c.from, 'p');
+	hear(c.from, 'c');
+	kill(c.pid, SIGKILL);
+	assert_int_equal(waitpid(c.pid, NULL, 0), c.pid);
+	side_open(&s);
+	assert_int_equal(
+		opened(&s, (struct fi_av_attr){ .name = shared_name, .flags = FI_READ }),
+		-FI_ENOENT);
+	av = av_open(&s, shared_name, 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+	side_close(&s);
+	say(c.to, 'e');
+	assert_int_equal(read(c.from, &none, 1), 0);
+	close(c.to);
+	close(c.from);
+}
+
 #define MAKERS 4
 #define EACH   30
 
@@ -284,6 +329,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(processes_share_a_vector_and_talk_over_it, name_anew),
 		cmocka_unit_test_setup(killed_maker_leaves_no_name, name_anew),
+		cmocka_unit_test_setup(killed_maker_leaves_no_name_to_its_children, name_anew),
 		cmocka_unit_test_setup(makers_at_once_make_one_vector, name_anew),
 	};
 

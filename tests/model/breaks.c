@@ -23,8 +23,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "breaks.h"
+#include "seeded.h"
 
-#define ESTABLISHED 1 /* TCP_ESTABLISHED of <netinet/tcp.h>, which <linux/tcp.h> excludes */
+/* Of <netinet/tcp.h>, which <linux/tcp.h> excludes */
+#define ESTABLISHED 1
+#define CLOSE_WAIT  8 /* the other side has ended it */
 
 #define FD_MAX 512
 /* More than either side says before the connection is up, bytes */
@@ -38,44 +42,60 @@ static atomic_bool over;
 /* Held by who forks */
 static pthread_mutex_t forks = PTHREAD_MUTEX_INITIALIZER;
 
-static uint32_t rnd(uint32_t below)
+/* Each process breaks others. */
+static void seed_process(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)(seed >> 20) % below;
+	seed += (uint64_t)getpid() * 2654435761u;
 }
 
-/* Returns true for a connection over which both sides have sent packets. */
-static bool is_breakable(int fd)
+static uint32_t rnd(uint32_t below)
+{
+	return (uint32_t)seeded_below(&seed, below);
+}
+
+/* Returns the state of a connection over which both sides have sent packets, or 0. */
+static int state_of(int fd)
 {
 	struct tcp_info info = { 0 };
 	int value = 0;
 	socklen_t len = sizeof(value);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &value, &len) || value != IPPROTO_TCP)
-		return false;
+		return 0;
 	len = sizeof(info);
-	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
-	       info.tcpi_state == ESTABLISHED && info.tcpi_bytes_received > GREETING_LEN &&
-	       info.tcpi_bytes_acked > GREETING_LEN;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	    info.tcpi_bytes_received <= GREETING_LEN || info.tcpi_bytes_acked <= GREETING_LEN)
+		return 0;
+	return info.tcpi_state;
 }
 
-static void break_one(int fd)
+int breaks_find(int *fds, int most, bool ended)
+{
+	int cnt = 0, state;
+
+	for (int fd = 0; fd < FD_MAX && cnt < most; fd++) {
+		state = state_of(fd);
+		if (state == ESTABLISHED || (ended && state == CLOSE_WAIT))
+			fds[cnt++] = fd;
+	}
+	return cnt;
+}
+
+void breaks_do(int fd, enum break_kind kind)
 {
 	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
-	switch (rnd(4)) {
-	case 0:
+	switch (kind) {
+	case BREAK_BOTH:
 		shutdown(fd, SHUT_RDWR);
 		break;
-	case 1:
+	case BREAK_WRITE:
 		shutdown(fd, SHUT_WR);
 		break;
-	case 2:
+	case BREAK_READ:
 		shutdown(fd, SHUT_RD);
 		break;
-	default: /* a reset; what the kernel has received is lost. TSan would see a new socket in connect() */
+	default: /* TSan would see a new socket in connect() */
 		(void)syscall(SYS_connect, fd, &none, sizeof(none));
 	}
 	atomic_fetch_add(&breaks, 1);
@@ -84,16 +104,14 @@ static void break_one(int fd)
 static void *breaker(void *arg)
 {
 	struct timespec pause = { 0 };
-	int fds[FD_MAX], cnt, fd;
+	int fds[FD_MAX], cnt;
 
 	while (!atomic_load(&over)) {
 		pause.tv_nsec = (long)rnd((uint32_t)(2 * mean_us)) * 1000 + 1000;
 		nanosleep(&pause, NULL);
-		for (fd = cnt = 0; fd < FD_MAX; fd++)
-			if (is_breakable(fd))
-				fds[cnt++] = fd;
+		cnt = breaks_find(fds, FD_MAX, false);
 		if (cnt)
-			break_one(fds[rnd((uint32_t)cnt)]);
+			breaks_do(fds[rnd((uint32_t)cnt)], rnd(BREAK_KINDS));
 	}
 	return NULL;
 }
@@ -121,7 +139,7 @@ static void in_parent(void)
 static void in_child(void)
 {
 	atomic_store(&breaks, 0);
-	seed += (uint64_t)getpid() * 2654435761u;
+	seed_process();
 	in_parent();
 }
 
@@ -136,8 +154,8 @@ __attribute__((constructor)) static void breaks_begin(void)
 
 	if (!us || (mean_us = strtoul(us, NULL, 10)) < 1 || mean_us > 400000)
 		return;
-	seed = number ? strtoull(number, NULL, 0) | 1 : 88172645463325252u;
-	seed += (uint64_t)getpid() * 2654435761u;
+	seed = number ? strtoull(number, NULL, 0) : 88172645463325252u;
+	seed_process();
 	pthread_atfork(before_fork, in_parent, in_child);
 	atexit(tell);
 	begin();

@@ -7,6 +7,7 @@
  * usage: clients_test, or 'clients_test list' to print who of the library at hand answers what, from
  * which the column 'answered' was written
  */
+#include <poll.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include "ends.h"
@@ -396,6 +397,41 @@ static void who_names_one_direction_reads_and_writes(void **state)
 	}
 }
 
+/*
+ * HPNL reads an event queue only after it slept on it, and sleeps only where fi_trywait permits it:
+ * over libfabric's sockets it always does.
+ */
+static void who_sleeps_before_each_event_sees_all_over_sockets(void **state)
+{
+	struct end_attr attr = { .provider = "sockets" };
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC, .flags = FI_WRITE };
+	struct fi_eq_entry in = { .data = 0 }, got;
+	struct pollfd p = { .events = POLLIN };
+	struct fid_eq *eq;
+	struct fid *fids[1];
+	uint32_t event;
+	struct end e;
+
+	end_open(&e, &attr);
+	assert_int_equal(fi_eq_open(e.fabric, &eq_attr, &eq, NULL), 0);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &p.fd), 0);
+	fids[0] = &eq->fid;
+	for (uint64_t data = 1; data <= 3; data++) {
+		in.data = data;
+		assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &in, sizeof(in), 0), sizeof(in));
+	}
+	for (uint64_t data = 1; data <= 3; data++) {
+		END_UNTIL(!fi_trywait(e.fabric, fids, 1), );
+		assert_int_equal(poll(&p, 1, 20000), 1);
+		assert_int_equal(fi_eq_read(eq, &event, &got, sizeof(got), 0), sizeof(got));
+		assert_int_equal(got.data, data);
+	}
+	END_UNTIL(!fi_trywait(e.fabric, fids, 1), );
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	end_close(&e);
+}
+
 static int list(void)
 {
 	for (const struct client *c = clients; c < clients + COUNT_OF(clients); c++) {
@@ -417,6 +453,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_program_is_answered_as_by_libfabric),
 		cmocka_unit_test(who_names_one_direction_reads_and_writes),
+		cmocka_unit_test(who_sleeps_before_each_event_sees_all_over_sockets),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "list"))

@@ -8,19 +8,12 @@
  */
 #include <complex.h>
 #include "coll_members.h"
+#include "seeded.h"
 
 #define GROUPS 3
 
 static uint64_t seed = 1;
 static int rounds = 30;
-
-static uint64_t draw(uint64_t *state, uint64_t below)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state % below;
-}
 
 /* Elements */
 
@@ -222,15 +215,15 @@ static void plan_draw(struct plan *plan, uint64_t *dice, uint32_t members)
 	static const size_t cnts[] = { 0,  1,	2,   3,	   7,	 8,	9,
 				       64, 100, 511, 1025, 5000, 20000, 40000 };
 
-	plan->kind = (enum fi_collective_op)draw(dice, FI_GATHER + 1);
-	plan->type = types[draw(dice, sizeof(types) / sizeof(types[0]))];
+	plan->kind = (enum fi_collective_op)seeded_below(dice, FI_GATHER + 1);
+	plan->type = types[seeded_below(dice, sizeof(types) / sizeof(types[0]))];
 	do {
-		plan->op = (enum fi_op)draw(dice, FI_BXOR + 1);
+		plan->op = (enum fi_op)seeded_below(dice, FI_BXOR + 1);
 	} while (!op_fits(plan->type, plan->op));
-	plan->cnt = cnts[draw(dice, sizeof(cnts) / sizeof(cnts[0]))];
-	plan->root = (uint32_t)draw(dice, members);
-	plan->salt = draw(dice, UINT64_MAX);
-	plan->in_place = !draw(dice, 4);
+	plan->cnt = cnts[seeded_below(dice, sizeof(cnts) / sizeof(cnts[0]))];
+	plan->root = (uint32_t)seeded_below(dice, members);
+	plan->salt = seeded_below(dice, UINT64_MAX);
+	plan->in_place = !seeded_below(dice, 4);
 }
 
 /* Room for input and result, and the input. */
@@ -351,20 +344,20 @@ static void random_collectives(struct member *m)
 		CHECK(m, what == FI_JOIN_COMPLETE);
 	}
 	for (int i = 0; i < rounds; i++) {
-		int g = (int)draw(&dice, GROUPS), slot = 0;
+		int g = (int)seeded_below(&dice, GROUPS), slot = 0;
 		struct plan plan;
 
 		plan_draw(&plan, &dice, (uint32_t)cnts[g]);
 		if (!mcs[g])
 			continue;
-		while (under_way == OUTSTANDING || (under_way && !draw(&pace, 3))) {
+		while (under_way == OUTSTANDING || (under_way && !seeded_below(&pace, 3))) {
 			done = member_next(m);
 			CHECK(m, done && done->pending);
 			done->pending = false;
 			under_way--;
 			part_check(m, done);
 		}
-		for (uint64_t wait = draw(&pace, 20); wait; wait--)
+		for (uint64_t wait = seeded_below(&pace, 20); wait; wait--)
 			sched_yield();
 		while (parts[slot].pending)
 			slot++;

@@ -251,6 +251,7 @@ static void none_is_lost_of_many_and_each_keeps_its_place(void **state)
 static void what_the_owner_has_no_room_for_comes_again(void **state)
 {
 	struct owner *o = &owners[1];
+	size_t refused;
 
 	o->room = 3;
 	for (uint64_t i = 0; i < 10; i++)
@@ -262,13 +263,16 @@ static void what_the_owner_has_no_room_for_comes_again(void **state)
 	END_UNTIL(o->refused > 5, turn());
 	assert_int_equal(o->cnt, 3);
 	o->room = 5; /* the next is an error */
+	END_UNTIL(o->cnt == 5, turn());
 	turns(10);
 	assert_int_equal(o->cnt, 5);
 	assert_int_equal(o->error_cnt, 0);
 	o->room = 9;
 	END_UNTIL(o->error_cnt == 1 && o->cnt == 8, turn());
 	assert_int_equal(o->error[0].tag, 5);
-	/* The last one when the queue is closed. */
+	/* The last one, which is there, when the queue is closed. */
+	refused = o->refused;
+	END_UNTIL(o->refused > refused, turn());
 	end_close(&a);
 	a.ep = NULL;
 	o->room = SIZE_MAX;

@@ -140,6 +140,25 @@ static void operation_zero_is_refused_while_packets_wait(void **state)
 	refused(&zero, NULL, 0);
 }
 
+/* Whoever sends packets before their turn chooses their order. The time is the victim's. */
+static void no_order_of_packets_takes_the_victims_time(void **state)
+{
+	struct packet p = honest_packet(PACKET_EAGER, 0);
+	const uint32_t first = p.seq + 1, cnt = 50000;
+	clock_t begin = clock();
+
+	lie.seq = first + cnt;
+	for (uint32_t i = cnt; i--;) {
+		struct packet early = p;
+
+		early.seq = first + i;
+		assert_int_equal(fake_raw_send(liar, &early, NULL, 0, NULL), 0);
+	}
+	accepted(&p, NULL, 0); /* now all of them have their turn */
+	assert_int_equal(fake_end_peer(&victim, &lie.addr)->reorder_cnt, 0);
+	assert_true(clock() - begin < 10 * CLOCKS_PER_SEC);
+}
+
 static void unknown_flags_are_refused(void **state)
 {
 	struct packet p = honest_packet(PACKET_EAGER, 0);
@@ -186,6 +205,33 @@ static void message_of_the_past_is_refused(void **state)
 
 	p.seq += 1u << 31; /* sequence numbers count as later up to half way round */
 	refused(&p, NULL, 0);
+}
+
+/* As in the kernel, where memory for what nobody receives has an end. */
+static void messages_without_receives_have_an_end(void **state)
+{
+	struct engine_ep *ep = fake_end_engine(&victim);
+	struct packet p;
+
+	ep->held_max = 6;
+	for (uint32_t i = 0; i < ep->held_max; i++) {
+		p = honest_packet(PACKET_EAGER, 4);
+		accepted(&p, "abc", 4);
+	}
+	assert_int_equal(ep->held_cnt, ep->held_max);
+	/* The other one has his part all the same. */
+	FAKE_UNTIL_TAKEN(fi_tinject(honest.ep, "honest", 7, to_victim, 98));
+	while (ep->held_cnt == ep->held_max)
+		go(1);
+	assert_true(fake_raw_alive(liar));
+	p = honest_packet(PACKET_EAGER, 4);
+	assert_int_equal(fake_raw_send(liar, &p, "abc", 4, NULL), -FI_ENOMEM);
+	assert_false(fake_raw_alive(liar));
+	/* What has come whole can still be received, and makes room. */
+	post(5, 100, &contexts[0]);
+	assert_int_equal(next(victim.rx_cq), 1);
+	assert_string_equal(bytes, "abc");
+	assert_int_equal(ep->held_cnt, ep->held_max);
 }
 
 static void more_eager_payload_than_was_granted_is_refused(void **state)
@@ -481,11 +527,13 @@ int main(void)
 		TEST(other_epochs_are_refused),
 		TEST(unknown_operations_are_refused),
 		TEST(operation_zero_is_refused_while_packets_wait),
+		TEST(no_order_of_packets_takes_the_victims_time),
 		TEST(unknown_flags_are_refused),
 		TEST(match_without_delivery_is_refused),
 		TEST(message_that_comes_twice_is_refused),
 		TEST(message_that_comes_twice_before_its_turn_is_refused),
 		TEST(message_of_the_past_is_refused),
+		TEST(messages_without_receives_have_an_end),
 		TEST(more_eager_payload_than_was_granted_is_refused),
 		TEST(eager_payload_without_end_is_refused),
 		TEST(credit_beyond_the_window_is_refused),

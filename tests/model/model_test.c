@@ -22,6 +22,7 @@
  */
 #include "peer.h"
 #include "run.h"
+#include "seeded.h"
 
 #define BUDGET_ALL (64u << 20)
 #define QUIET_MAX  3000000 /* polls in which everything must have come to its end */
@@ -34,10 +35,7 @@ bool run_trace;
 
 uint32_t below(uint32_t n)
 {
-	run.sequence ^= run.sequence << 13;
-	run.sequence ^= run.sequence >> 7;
-	run.sequence ^= run.sequence << 17;
-	return (uint32_t)((run.sequence * 0x2545f4914f6cdd1dull) >> 33) % n;
+	return (uint32_t)seeded_below(&run.sequence, n);
 }
 
 bool chance(uint32_t of_256)

@@ -86,10 +86,18 @@ void pair_open(struct pair_side *s, const struct pair_attr *attr)
 	PAIR_CHECK(s, !fi_ep_alias(s->ep, &s->rma, FI_TRANSMIT | FI_DELIVERY_COMPLETE));
 }
 
-void pair_close(struct pair_side *s)
+void pair_stop(struct pair_side *s)
 {
+	if (!s->ep)
+		return;
 	PAIR_CHECK(s, !fi_close(&s->rma->fid));
 	PAIR_CHECK(s, !fi_close(&s->ep->fid));
+	s->rma = s->ep = NULL;
+}
+
+void pair_close(struct pair_side *s)
+{
+	pair_stop(s);
 	PAIR_CHECK(s, !fi_close(&s->cq->fid));
 	PAIR_CHECK(s, !fi_close(&s->av->fid));
 	PAIR_CHECK(s, !fi_close(&s->domain->fid));

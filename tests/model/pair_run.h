@@ -77,6 +77,9 @@ void pair_run(const struct pair_attr *attr, pair_role first, pair_role second);
 void pair_open(struct pair_side *side, const struct pair_attr *attr);
 void pair_close(struct pair_side *side);
 
+/* pair_stop - close the endpoint alone, before the role ends */
+void pair_stop(struct pair_side *side);
+
 /* pair_say - tell the other side something, without touching the fabric */
 void pair_say(struct pair_side *side, char what);
 

@@ -178,6 +178,13 @@ static void opens_say_why_not(void **state)
 	e.info->ep_attr->rx_ctx_cnt = 0xabcd;
 	REFUSED("given 0xabcd", -FI_EINVAL, fi_scalable_ep(e.domain, e.info, &ep, NULL));
 	e.info->ep_attr->rx_ctx_cnt = 1;
+	e.info->ep_attr->type = FI_EP_MSG;
+	if (strcmp(attr.provider, "tcp")) /* the others have no such endpoints at all */
+		REFUSED("FI_EP_RDM", -FI_EINVAL, fi_scalable_ep(e.domain, e.info, &ep, NULL));
+	else
+		REFUSED("connected endpoints (FI_EP_MSG) are not scalable", -FI_ENOSYS,
+			fi_scalable_ep(e.domain, e.info, &ep, NULL));
+	e.info->ep_attr->type = FI_EP_RDM;
 	REFUSED("fi_cq_open", -FI_EINVAL, fi_cq_open(e.domain, &cq_attr, &cq, NULL));
 	cq_attr = (struct fi_cq_attr){ .wait_obj = FI_WAIT_SET };
 	REFUSED("fi_cq_open", -FI_EINVAL, fi_cq_open(e.domain, &cq_attr, &cq, NULL));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Threads that sleep over the fake wires; see sleepers.h. Called by the tests of sleeping. */
 #include "sleepers.h"
+#include "seeded.h"
 
 #define BOUND_NS 40000000u /* sleeps that are meant for deaths are longer */
 
-void __real_platform_sleep(const struct platform_wakers *on, uint64_t ns);
-void __wrap_platform_sleep(const struct platform_wakers *on, uint64_t ns);
+int __real_platform_sleep(const struct platform_wakers *on, uint64_t ns);
+int __wrap_platform_sleep(const struct platform_wakers *on, uint64_t ns);
 void __real_platform_timer_set(int timer, uint64_t ns);
 void __wrap_platform_timer_set(int timer, uint64_t ns);
 
@@ -16,13 +17,13 @@ static uint64_t without_bound(uint64_t ns)
 	return ns > BOUND_NS ? LONG_NS : ns;
 }
 
-void __wrap_platform_sleep(const struct platform_wakers *on, uint64_t ns)
+int __wrap_platform_sleep(const struct platform_wakers *on, uint64_t ns)
 {
 	bool wakes = on && (on->bell || on->descriptor >= 0);
 
 	if (wakes)
 		atomic_fetch_add(&sleeps, 1);
-	__real_platform_sleep(on, wakes ? without_bound(ns) : ns);
+	return __real_platform_sleep(on, wakes ? without_bound(ns) : ns);
 }
 
 void __wrap_platform_timer_set(int timer, uint64_t ns)
@@ -45,10 +46,7 @@ void seed_begin(void)
 /* A sequence for each thread. */
 uint32_t dice(uint64_t *sequence, uint32_t n)
 {
-	*sequence ^= *sequence << 13;
-	*sequence ^= *sequence >> 7;
-	*sequence ^= *sequence << 17;
-	return (uint32_t)((*sequence * 0x2545f4914f6cdd1dull) >> 33) % n;
+	return (uint32_t)seeded_below(sequence, n);
 }
 
 /* At work: now for nothing, mostly for longer than the other looks before it sleeps, often just so long. */

@@ -5,6 +5,7 @@
  * other. Every byte is looked at. storm.h has the contract; called by the members.
  */
 #include "storm.h"
+#include "seeded.h"
 
 #define STRIPE	 STORM_STRIPE
 #define SMALL	 4096 /* bytes up to which writes keep their order */
@@ -27,8 +28,7 @@ struct load {
 
 static uint32_t draw(struct load *l, uint32_t below)
 {
-	l->random = l->random * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(l->random >> 33) % below;
+	return (uint32_t)seeded_below(&l->random, below);
 }
 
 static uint8_t byte_of(int from, int to, int round, size_t at)

@@ -188,7 +188,7 @@ static void reset_flow(struct forwarder *f, struct flow *flow, int half, int sid
 
 static bool happens(struct forwarder *f, _Atomic uint32_t *per_million)
 {
-	return node_below(&f->seed, MILLION) < atomic_load(per_million);
+	return seeded_below(&f->seed, MILLION) < atomic_load(per_million);
 }
 
 /* Counts a packet. Returns true for the one that is the last. */
@@ -234,12 +234,12 @@ static void take(struct forwarder *f, int side, const uint8_t *bytes, size_t len
 	}
 	if (happens(f, &shared->late)) {
 		atomic_fetch_add(&shared->delayed_more, 1);
-		due += node_below(&f->seed, LATE_US) * 1000;
+		due += seeded_below(&f->seed, LATE_US) * 1000;
 	}
 	put(f, !side, bytes, len, due);
 	if (happens(f, &shared->repeat)) {
 		atomic_fetch_add(&shared->repeated, 1);
-		put(f, !side, bytes, len, due + node_below(&f->seed, LATE_US) * 1000);
+		put(f, !side, bytes, len, due + seeded_below(&f->seed, LATE_US) * 1000);
 	}
 }
 

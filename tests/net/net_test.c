@@ -194,7 +194,7 @@ static void is_reset_at_each(struct network *n)
 		before = f->resets;
 		atomic_store(&f->reset_in, round <= n->rounds * 2 / 3
 						   ? round
-						   : 1 + node_below(&seed, PACKETS));
+						   : 1 + seeded_below(&seed, PACKETS));
 		stage_pass(n, GATE_ROUND);
 		wait_for_round(n, round);
 		skipped += f->resets == before;

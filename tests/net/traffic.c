@@ -49,8 +49,8 @@ static size_t len_of(const struct traffic *t, enum kind kind, uint64_t rank, uin
 
 	if (number < sizeof(first) / sizeof(first[0]))
 		return first[number];
-	return 8 + node_below(&seed, node_below(&seed, t->plan->large) ? ANY_LEN - 8
-								       : TRAFFIC_MAX - 8);
+	return 8 + seeded_below(&seed, seeded_below(&seed, t->plan->large) ? ANY_LEN - 8
+									   : TRAFFIC_MAX - 8);
 }
 
 static uint64_t id_of(const struct traffic *t, enum kind kind, uint64_t rank, uint32_t number)

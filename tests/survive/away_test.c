@@ -40,10 +40,10 @@ static void cut(struct parts *p, size_t len, uint64_t *seed)
 	size_t at = 0, left = len;
 
 	memset(p->room, NOBODYS, ROOM);
-	p->cnt = 1 + node_below(seed, PIECES);
+	p->cnt = 1 + seeded_below(seed, PIECES);
 	p->len = len;
 	for (size_t i = 0; i < p->cnt; i++) {
-		size_t piece = i + 1 < p->cnt ? node_below(seed, left + 1) : left;
+		size_t piece = i + 1 < p->cnt ? seeded_below(seed, left + 1) : left;
 
 		p->iov[i] = (struct iovec){ p->room + at, piece };
 		at += piece + GAP;
@@ -119,7 +119,7 @@ static void send_one(struct node *n, fi_addr_t peer, struct parts *p, uint8_t *f
 	} while (ret == -FI_EAGAIN);
 	NODE_CHECK(n->stage, !ret);
 	NODE_CHECK(n->stage,
-		   over(n, away(n, node_below(seed, AWAY_NS), node_below(seed, 8))) == 1);
+		   over(n, away(n, seeded_below(seed, AWAY_NS), seeded_below(seed, 8))) == 1);
 	NODE_CHECK(n->stage, n->entry.op_context == CONTEXT(id));
 }
 
@@ -151,9 +151,9 @@ static void talk(struct node *n, struct scene *s, fi_addr_t peer, int rank)
 	NODE_CHECK(s, ours.room && flat);
 	/* Both roll the same dice. */
 	for (uint64_t id = 0; id < s->messages; id++) {
-		size_t len = node_below(&seed, LEN_MAX >> node_below(&seed, 6));
-		size_t cap = len * 3 / 4 + node_below(&seed, len / 2 + 2);
-		uint64_t mine = node_random(&seed) + (uint64_t)rank;
+		size_t len = seeded_below(&seed, LEN_MAX >> seeded_below(&seed, 6));
+		size_t cap = len * 3 / 4 + seeded_below(&seed, len / 2 + 2);
+		uint64_t mine = seeded_random(&seed) + (uint64_t)rank;
 
 		if (id % 2 == (uint64_t)rank) {
 			cut(&ours, len, &mine);

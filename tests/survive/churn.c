@@ -52,7 +52,7 @@ static size_t some_len(struct churn *c)
 {
 	static const size_t most[] = { 8, 64, 300, 4096, 70000, CHURN_LEN };
 
-	return node_below(&c->seed, most[node_below(&c->seed, 6)] + 1);
+	return seeded_below(&c->seed, most[seeded_below(&c->seed, 6)] + 1);
 }
 
 static ssize_t send_one(struct churn *c, struct churn_op *op)
@@ -63,7 +63,7 @@ static ssize_t send_one(struct churn *c, struct churn_op *op)
 	};
 
 	op->what = "send";
-	if (node_below(&c->seed, 3))
+	if (seeded_below(&c->seed, 3))
 		return fi_tsend(c->node->ep, op->buf, iov.iov_len, NULL, c->peer, 0, op);
 	op->what = "send to be delivered";
 	return fi_tsendmsg(c->node->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE);
@@ -72,7 +72,7 @@ static ssize_t send_one(struct churn *c, struct churn_op *op)
 static ssize_t reach_one(struct churn *c, struct churn_op *op)
 {
 	static const char *const names[] = { "write", "read", "atomic", "fetch" };
-	uint64_t kind = node_below(&c->seed, 4);
+	uint64_t kind = seeded_below(&c->seed, 4);
 	size_t len = op->len = kind < 2 ? some_len(c) : 8;
 	struct fid_ep *ep = c->node->rma;
 
@@ -110,7 +110,7 @@ void churn_send(struct churn *c)
 void churn_step(struct churn *c, unsigned int may)
 {
 	struct churn_op *op = free_op(c);
-	uint64_t what = node_below(&c->seed, 16);
+	uint64_t what = seeded_below(&c->seed, 16);
 
 	churn_take(c);
 	if (!op)

@@ -62,9 +62,9 @@ static uint64_t spread(uint64_t *seed, uint64_t least, uint64_t most)
 {
 	uint64_t span = least;
 
-	while (span < most && node_below(seed, 8))
+	while (span < most && seeded_below(seed, 8))
 		span *= 2;
-	return least + node_below(seed, span < most ? span : most);
+	return least + seeded_below(seed, span < most ? span : most);
 }
 
 /* The victim */
@@ -91,11 +91,12 @@ static void victim(void *stage, int rank)
 		stage_pass(stage, GATE_VICTIM_NAMED);
 		c.peer = node_knows(&n, d->names[0]);
 		c.loose = true;
-		while (d->when != WHEN_CLOSING || node_below(&c.seed, 200)) {
+		while (d->when != WHEN_CLOSING || seeded_below(&c.seed, 200)) {
 			churn_step(&c, CHURN_ALL);
-			if (d->when == WHEN_COMPUTING && c.received && !node_below(&c.seed, 64))
-				compute(node_below(&c.seed, 4) ? 100000
-							       : ROUND_SECS * 1000000000ull);
+			if (d->when == WHEN_COMPUTING && c.received &&
+			    !seeded_below(&c.seed, 64))
+				compute(seeded_below(&c.seed, 4) ? 100000
+								 : ROUND_SECS * 1000000000ull);
 		}
 		churn_close(&c);
 		node_close(&n);
@@ -119,7 +120,7 @@ static void work(struct duel *d, struct churn *c)
 	for (uint64_t i = 0; i < steps && !is_dead(d); i++) {
 		churn_step(c, heard ? CHURN_ALL : CHURN_RECEIVE);
 		heard |= c->received > 0;
-		if (d->survivor == SURVIVOR_SLEEPS && !node_below(&c->seed, 4))
+		if (d->survivor == SURVIVOR_SLEEPS && !seeded_below(&c->seed, 4))
 			churn_sleep(c, 20);
 	}
 	if (d->survivor == SURVIVOR_CLOSES)
@@ -236,10 +237,11 @@ static uint64_t duel_round(struct duel *d, uint32_t round, uint64_t *seed)
 {
 	pid_t pid;
 
-	d->survivor = (enum survivor)node_below(seed, SURVIVOR_KINDS);
-	d->when = node_below(seed, 2) ? WHEN_WORKING : (enum when)node_below(seed, WHEN_KINDS);
-	d->seeds[0] = node_random(seed);
-	d->seeds[1] = node_random(seed);
+	d->survivor = (enum survivor)seeded_below(seed, SURVIVOR_KINDS);
+	d->when = seeded_below(seed, 2) ? WHEN_WORKING
+					: (enum when)seeded_below(seed, WHEN_KINDS);
+	d->seeds[0] = seeded_random(seed);
+	d->seeds[1] = seeded_random(seed);
 	atomic_store(&d->killed_ns, 0);
 	atomic_store(&d->last_ns, 0);
 	atomic_store(&d->under_way, 0);

@@ -65,7 +65,7 @@ static void peer(void *stage, int rank)
 			node_pause(f);
 		else if (!echo_took(&parent, turn))
 			NODE_CHECK(f, known && echo_took(&child, turn));
-		NODE_CHECK(f, !parent.err);
+		NODE_CHECK(f, !parent.err && !(known && child.err));
 	}
 	node_close(&n);
 	echo_close(&parent);
@@ -171,7 +171,7 @@ static bool parent_turn(struct echo *e, uint64_t *seed)
 
 	NODE_CHECK(e->node->stage, !e->err);
 	if (echo_over(e))
-		echo_ask(e, node_below(seed, ECHO_MAX / 4) >> node_below(seed, 20));
+		echo_ask(e, seeded_below(seed, ECHO_MAX / 4) >> seeded_below(seed, 20));
 	return took;
 }
 
@@ -199,7 +199,7 @@ static void parent(void *stage, int rank)
 	echo_open(&e, &n, node_knows(&n, f->peer), TAG_PARENT);
 	echo_ask(&e, 1);
 	for (uint32_t i = 0; i < f->children; i++) {
-		uint64_t cnt = e.cnt, steps = node_below(&f->seed, 300);
+		uint64_t cnt = e.cnt, steps = seeded_below(&f->seed, 300);
 
 		for (uint64_t k = 0; k < steps || e.cnt == cnt; k++)
 			if (!parent_turn(&e, &f->seed))

@@ -250,6 +250,24 @@ ssize_t node_turn(struct node *node)
 	return ret;
 }
 
+bool node_ended(struct node *node, int *err)
+{
+	ssize_t turn = node_turn(node);
+
+	if (turn == -FI_EAGAIN)
+		return false;
+	*err = turn == 1 ? 0 : node->error.err;
+	return true;
+}
+
+fi_addr_t node_meet(struct node *node, char names[2][NODE_NAME], int rank, int gate)
+{
+	node_name(node, names[rank]);
+	stage_pass(node->stage, gate + rank);
+	NODE_UNTIL(node->stage, stage_passed(node->stage, gate + !rank), false);
+	return node_knows(node, names[!rank]);
+}
+
 /* What all tests need */
 
 void node_pause(void *stage)
@@ -260,27 +278,22 @@ void node_pause(void *stage)
 	sched_yield();
 }
 
-uint64_t node_now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Source: Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators, 2014. */
-uint64_t node_random(uint64_t *seed)
+uint64_t node_now_ns(void)
 {
-	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
-uint64_t node_below(uint64_t *seed, uint64_t n)
+uint64_t node_worked_ns(void)
 {
-	return node_random(seed) % n;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void node_pattern(void *buf, size_t len, uint64_t id)

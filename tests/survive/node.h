@@ -25,6 +25,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include "seeded.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define NODE_SANITIZED true
@@ -124,6 +125,17 @@ fi_addr_t node_knows(struct node *node, const char name[NODE_NAME]);
 /* node_turn - one look at the queue: 1 with node->entry, -FI_EAVAIL with node->error, or -FI_EAGAIN */
 ssize_t node_turn(struct node *node);
 
+/* node_ended - the same, with one operation under way; returns true once that is over; @err: out: 0, or its FI_E* */
+bool node_ended(struct node *node, int *err);
+
+/*
+ * node_meet - of two processes, ranks 0 and 1: show this one's name, and wait for the other one's
+ * @names: of both, which they share
+ * @gate:  that of rank 0; the next one is that of rank 1
+ * Returns the other one's address.
+ */
+fi_addr_t node_meet(struct node *node, char names[2][NODE_NAME], int rank, int gate);
+
 /*
  * NODE_UNTIL - make progress until @cond; what completes meanwhile is the test's own to notice by
  * @turn, an expression that returns whether anything happened. Fails after node_secs.
@@ -146,9 +158,11 @@ void node_pause(void *stage);
 /* node_now_ns - CLOCK_MONOTONIC */
 uint64_t node_now_ns(void);
 
-/* node_random - the next of a seed's numbers; node_below - one below @n */
-uint64_t node_random(uint64_t *seed);
-uint64_t node_below(uint64_t *seed, uint64_t n);
+/*
+ * node_worked_ns - time for which this thread has run on a core: polling counts, waiting for a core
+ * does not
+ */
+uint64_t node_worked_ns(void);
 
 /*
  * node_pattern - fill with bytes that are specific to @id; node_is_pattern - returns true if all of

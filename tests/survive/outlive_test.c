@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * One endpoint outlives many peers: one after the other connects, exchanges operations of all
- * kinds with it, and is killed at a random moment. All that the survivor had under way with it
- * ends within a bound that is measured, and when it has removed the address, nothing of the peer is
- * left: the memory that the process has allocated and its descriptors are what they were.
+ * kinds with it, and is killed at a random moment; a child that it has forked may live on. All that the
+ * survivor had under way with it ends within a bound that is measured, and when it has removed the address,
+ * nothing of the peer is left: the memory that the process has allocated and its descriptors are what they were.
  *
  *	outlive_test PROVIDER [ROUNDS]	SURVIVE_SEED, SURVIVE_ROUNDS
  */
@@ -27,10 +27,25 @@ struct long_life {
 	char names[2][NODE_NAME]; /* the survivor's, the victim's */
 	uint64_t seeds[2];
 	_Atomic uint64_t killed_ns, last_ns, errors, received;
+	_Atomic pid_t orphan; /* 0: the victim has no child yet; -1: it is to have none */
 	uint32_t rounds;
 };
 
 static const char *provider;
+
+static void have_child(struct long_life *l)
+{
+	pid_t pid = fork();
+
+	NODE_CHECK(l, pid >= 0);
+	if (pid) {
+		atomic_store(&l->orphan, pid);
+		return;
+	}
+	alarm(ROUND_SECS);
+	for (;;)
+		pause();
+}
 
 static void victim(void *stage, int rank)
 {
@@ -45,8 +60,11 @@ static void victim(void *stage, int rank)
 	node_name(&n, l->names[1]);
 	c.peer = node_knows(&n, l->names[0]);
 	stage_pass(l, GATE_VICTIM_NAMED);
-	for (;;)
+	for (;;) {
 		churn_step(&c, CHURN_ALL);
+		if (c.last_ns && !atomic_load(&l->orphan))
+			have_child(l);
+	}
 }
 
 /* All ends: sends, accesses, and the receives that were posted before. */
@@ -144,23 +162,26 @@ static uint64_t life_round(struct long_life *l, uint32_t round, uint64_t *seed)
 	uint64_t at;
 	pid_t pid;
 
-	l->seeds[0] = node_random(seed);
-	l->seeds[1] = node_random(seed);
+	l->seeds[0] = seeded_random(seed);
+	l->seeds[1] = seeded_random(seed);
 	atomic_store(&l->killed_ns, 0);
 	atomic_store(&l->last_ns, 0);
+	atomic_store(&l->orphan, round % 2 ? 0 : -1);
 	for (int gate = GATE_NAMED; gate <= GATE_KILLED; gate++)
 		atomic_store(&l->stage.gates[gate], 0);
 	stage_pass(l, GATE_ROUND);
 	NODE_UNTIL(l, stage_passed(l, GATE_NAMED), false);
 	pid = stage_start(l, 1, ROUND_SECS, victim);
 	NODE_UNTIL(l, stage_passed(l, GATE_MET), false);
-	at = node_now_ns() + node_below(seed, KILL_AFTER_NS);
+	at = node_now_ns() + seeded_below(seed, KILL_AFTER_NS);
 	NODE_UNTIL(l, node_now_ns() > at, false);
 	atomic_store(&l->killed_ns, node_now_ns());
 	kill(pid, SIGKILL);
 	stage_pass(l, GATE_KILLED);
 	NODE_CHECK(l, stage_ended(l, pid, SIGKILL));
 	NODE_UNTIL(l, stage_passed(l, GATE_OVER) == round, false);
+	if (atomic_load(&l->orphan) > 0)
+		kill(atomic_load(&l->orphan), SIGKILL);
 	at = atomic_load(&l->last_ns);
 	return at ? at - atomic_load(&l->killed_ns) : 0;
 }

@@ -6,7 +6,8 @@
  *
  *	peers_test PROVIDER [COUNT [DESCRIPTORS]]	SURVIVE_ROUNDS
  *
- * DESCRIPTORS: `ulimit -n` of the endpoint's process, by default whatever is allowed.
+ * DESCRIPTORS: `ulimit -n` of the endpoint's process, by default whatever is allowed. With fewer than peers it closes
+ * connections that are idle, and has them made again for the answers.
  */
 #define _GNU_SOURCE
 #include <sys/resource.h>

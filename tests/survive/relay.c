@@ -55,12 +55,12 @@ void relay_close(struct relay *r)
 /* A free link, or a stalled or random one that is given up for it. */
 static struct relay_link *link_for(struct relay *r)
 {
-	struct relay_link *l = &r->links[node_below(&r->seed, RELAY_LINKS)];
+	struct relay_link *l = &r->links[seeded_below(&r->seed, RELAY_LINKS)];
 
 	for (int i = 0; i < RELAY_LINKS; i++)
 		if (r->links[i].fds[0] < 0)
 			return &r->links[i];
-	link_close(l, node_below(&r->seed, 2));
+	link_close(l, seeded_below(&r->seed, 2));
 	return l;
 }
 
@@ -76,9 +76,9 @@ static void link_begin(struct relay *r, int fd)
 		return;
 	}
 	*l = (struct relay_link){ .fds = { fd, to },
-				  .at = node_below(&r->seed,
-						   node_below(&r->seed, 2) ? SOON : LATE),
-				  .deed = (enum relay_deed)node_below(&r->seed, RELAY_DEEDS) };
+				  .at = seeded_below(&r->seed,
+						     seeded_below(&r->seed, 2) ? SOON : LATE),
+				  .deed = (enum relay_deed)seeded_below(&r->seed, RELAY_DEEDS) };
 }
 
 /* What can't be sent at once is lost with its connection. */
@@ -92,7 +92,7 @@ static void pass(struct relay_link *l, int to, const void *bytes, size_t len)
 static void misdo(struct relay *r, struct relay_link *l, int to, uint8_t *bytes, size_t len,
 		  size_t off)
 {
-	size_t some = 1 + node_below(&r->seed, SOME_MAX);
+	size_t some = 1 + seeded_below(&r->seed, SOME_MAX);
 	uint8_t noise[SOME_MAX];
 
 	r->deeds[l->deed]++;
@@ -100,7 +100,7 @@ static void misdo(struct relay *r, struct relay_link *l, int to, uint8_t *bytes,
 		some = len - off;
 	switch (l->deed) {
 	case RELAY_BEND:
-		bytes[off] ^= (uint8_t)(1u << node_below(&r->seed, 8));
+		bytes[off] ^= (uint8_t)(1u << seeded_below(&r->seed, 8));
 		pass(l, to, bytes, len);
 		break;
 	case RELAY_LOSE:
@@ -110,7 +110,7 @@ static void misdo(struct relay *r, struct relay_link *l, int to, uint8_t *bytes,
 	case RELAY_NOISE:
 	case RELAY_REPEAT:
 		for (size_t i = 0; i < some; i++)
-			noise[i] = l->deed == RELAY_NOISE ? (uint8_t)node_random(&r->seed)
+			noise[i] = l->deed == RELAY_NOISE ? (uint8_t)seeded_random(&r->seed)
 							  : bytes[off + i];
 		pass(l, to, bytes, off);
 		if (l->fds[to] >= 0)

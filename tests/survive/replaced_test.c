@@ -47,28 +47,21 @@ static const char *provider;
 static void meet(struct side *side, struct scene *s, int rank)
 {
 	struct node_attr attr = { .provider = provider };
-	int other = rank == OWNER ? ACCESSOR : OWNER;
 
 	*side = (struct side){ .s = s };
 	/* a mapping of its own, that the other program finds */
 	side->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	NODE_CHECK(s, side->buf != MAP_FAILED && !node_open(&side->n, s, &attr));
-	node_name(&side->n, s->names[rank]);
-	stage_pass(s, GATE_NAMED + rank);
-	NODE_UNTIL(s, stage_passed(s, GATE_NAMED + other), false);
-	side->other = node_knows(&side->n, s->names[other]);
+	side->other = node_meet(&side->n, s->names, rank, GATE_NAMED);
 }
 
 /* One look at the queue. */
 static bool turned(struct side *side)
 {
-	ssize_t turn = node_turn(&side->n);
-
-	if (turn == -FI_EAGAIN)
+	if (!node_ended(&side->n, &side->err))
 		return false;
 	side->over = true;
-	side->err = turn == 1 ? 0 : side->n.error.err;
-	if (turn != 1)
+	if (side->err)
 		NODE_CHECK(side->s, side->n.error.src_addr == side->other);
 	return true;
 }
@@ -93,8 +86,8 @@ static void owner(void *stage, int rank)
 /* One access; what is written are the bytes that stand there, and what is read is looked at. */
 static void access_one(struct side *side, uint64_t *seed)
 {
-	size_t len = 8193 + node_below(seed, ACCESS_MAX), at = node_below(seed, LEN - len);
-	bool write = node_below(seed, 2);
+	size_t len = 8193 + seeded_below(seed, ACCESS_MAX), at = seeded_below(seed, LEN - len);
+	bool write = seeded_below(seed, 2);
 	uint8_t *buf = side->buf + at;
 	ssize_t ret;
 
@@ -152,13 +145,13 @@ static uint64_t replace(struct scene *s, uint64_t *seed)
 	uint64_t moved;
 
 	memset((void *)s, 0, sizeof(*s));
-	s->seed = node_random(seed);
+	s->seed = seeded_random(seed);
 	pids[OWNER] = stage_start(s, OWNER, ROUND_SECS, owner);
 	pids[ACCESSOR] = stage_start(s, ACCESSOR, ROUND_SECS, accessor);
 	NODE_UNTIL(s, stage_passed(s, GATE_DEAF), false);
-	moved = node_below(seed, 4);
+	moved = seeded_below(seed, 4);
 	NODE_UNTIL(s, atomic_load(&s->moved) >= moved, false);
-	usleep((useconds_t)node_below(seed, 2000));
+	usleep((useconds_t)seeded_below(seed, 2000));
 	atomic_store(&s->told_ns, node_now_ns());
 	program_begin(pids[OWNER]);
 	NODE_CHECK(s, stage_ended(s, pids[ACCESSOR], 0));

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "node.h"
+#include "seeded.h"
 
 #define FILES	   1024 /* descriptors, by default */
 #define TEST_SECS  900
@@ -113,10 +114,7 @@ static void end_one(struct node *n, uint64_t *ended)
 
 static uint32_t rnd(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)(seed >> 32);
+	return (uint32_t)seeded_random(&seed);
 }
 
 /* Each sends to the next one, to any one, and to the process beside, which answers. */
@@ -379,7 +377,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc > 4)
 		files = (rlim_t)strtoull(argv[4], NULL, 0);
-	seed = node_seed() | 1;
+	seed = node_seed();
 	/* Hundreds of processes on few cores; and what waits for a descriptor says so for each. */
 	node_secs = TEST_SECS;
 	setenv("FI_LOG_SUBSYS", "core", 0);

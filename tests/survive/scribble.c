@@ -149,13 +149,13 @@ static uint64_t boundary(uint64_t *seed)
 		INT16_MAX,  UINT32_MAX, INT32_MAX, 1ull << 31, UINT64_MAX, INT64_MAX,
 		1ull << 63, 4096,	16384,	   65536,      1 << 20,	   0xffffffff00000000u,
 	};
-	uint64_t value = values[node_below(seed, sizeof(values) / sizeof(values[0]))];
+	uint64_t value = values[seeded_below(seed, sizeof(values) / sizeof(values[0]))];
 
-	switch (node_below(seed, 4)) {
+	switch (seeded_below(seed, 4)) {
 	case 0:
-		return 1ull << node_below(seed, 64);
+		return 1ull << seeded_below(seed, 64);
 	case 1:
-		return value + node_below(seed, 5) - 2;
+		return value + seeded_below(seed, 5) - 2;
 	default:
 		return value;
 	}
@@ -181,20 +181,20 @@ static void store(uint8_t *at, size_t len, uint64_t value)
 
 static void spoil_word(uint8_t *line, uint64_t *seed)
 {
-	size_t len = (size_t)1 << node_below(seed, 4);
-	uint8_t *at = line + node_below(seed, LINE / len) * len;
+	size_t len = (size_t)1 << seeded_below(seed, 4);
+	uint8_t *at = line + seeded_below(seed, LINE / len) * len;
 	uint64_t value = 0;
 
 	memcpy(&value, at, len);
-	switch (node_below(seed, 5)) {
+	switch (seeded_below(seed, 5)) {
 	case 0:
-		value = node_random(seed);
+		value = seeded_random(seed);
 		break;
 	case 1:
-		value ^= 1ull << node_below(seed, 8 * len);
+		value ^= 1ull << seeded_below(seed, 8 * len);
 		break;
 	case 2:
-		value += node_below(seed, 129) - 64;
+		value += seeded_below(seed, 129) - 64;
 		break;
 	default:
 		value = boundary(seed);
@@ -236,7 +236,7 @@ static size_t some_front(struct scribble_region *r, uint64_t *seed)
 	}
 	if (!r->front_cnt)
 		return 0;
-	front = &r->fronts[node_below(seed, r->front_cnt)];
+	front = &r->fronts[seeded_below(seed, r->front_cnt)];
 	while (*front + 2 < r->len / LINE && count_of(r, *front + 1) == count_of(r, *front) + 1)
 		++*front;
 	return is_front(r, *front) ? *front : 0;
@@ -253,9 +253,9 @@ static void publish_next(struct scribble *s, struct scribble_region *r)
 
 	if (!front || front + 1 >= r->len / LINE)
 		return;
-	back = node_below(seed, node_below(seed, 2) ? 4 : 64);
+	back = seeded_below(seed, seeded_below(seed, 2) ? 4 : 64);
 	memcpy(line, r->addr + (front - (back < front ? back : 0)) * LINE, LINE);
-	for (uint64_t i = node_below(seed, 4); i; i--)
+	for (uint64_t i = seeded_below(seed, 4); i; i--)
 		spoil_word((uint8_t *)line, seed);
 	memcpy(r->addr + (front + 1) * LINE, line, LINE - 8);
 	store(r->addr + (front + 1) * LINE + LINE - 8, 8,
@@ -265,10 +265,10 @@ static void publish_next(struct scribble *s, struct scribble_region *r)
 
 static size_t some_line(const struct scribble_region *r, uint64_t *seed)
 {
-	size_t lines = r->len / LINE, at = node_below(seed, lines);
+	size_t lines = r->len / LINE, at = seeded_below(seed, lines);
 
-	if (r->hot_cnt && node_below(seed, 4))
-		at = r->hot[node_below(seed, r->hot_cnt)] + node_below(seed, 3);
+	if (r->hot_cnt && seeded_below(seed, 4))
+		at = r->hot[seeded_below(seed, r->hot_cnt)] + seeded_below(seed, 3);
 	return at < lines ? at : lines - 1;
 }
 
@@ -278,13 +278,13 @@ static void spoil_line(struct scribble *s, struct scribble_region *r)
 	size_t at = some_line(r, seed), from = some_line(r, seed);
 	uint8_t *line = r->addr + at * LINE;
 
-	switch (node_below(seed, 16)) {
+	switch (seeded_below(seed, 16)) {
 	case 0:
 		memset(line, 0, LINE);
 		break;
 	case 1:
 		for (size_t i = 0; i < LINE; i += 8)
-			store(line + i, 8, node_random(seed));
+			store(line + i, 8, seeded_random(seed));
 		break;
 	case 2:
 		memmove(line, r->addr + from * LINE, LINE);
@@ -310,15 +310,15 @@ static void mend(struct scribble *s)
 
 void scribble_once(struct scribble *s)
 {
-	uint64_t times = 1ull << node_below(&s->seed, 4);
+	uint64_t times = 1ull << seeded_below(&s->seed, 4);
 
-	if (!node_below(&s->seed, 64))
+	if (!seeded_below(&s->seed, 64))
 		mend(s);
 
 	if (!s->cnt)
 		return;
 	while (times--)
-		spoil_line(s, &s->regions[node_below(&s->seed, (uint64_t)s->cnt)]);
+		spoil_line(s, &s->regions[seeded_below(&s->seed, (uint64_t)s->cnt)]);
 }
 
 void scribble_forget(struct scribble *s)

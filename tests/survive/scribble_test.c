@@ -69,7 +69,7 @@ struct victim {
 
 static ssize_t post_to_foe(struct victim *v, struct foe_op *op, uint32_t idx)
 {
-	size_t len = node_below(&v->seed, ROOM) >> node_below(&v->seed, 16);
+	size_t len = seeded_below(&v->seed, ROOM) >> seeded_below(&v->seed, 16);
 	struct fid_ep *ep = v->node.ep;
 
 	switch (idx % 6) {
@@ -193,7 +193,7 @@ static bool one_ended(struct node *n, void *context, struct echo *e)
 
 static void reach(struct node *n, struct echo *e, struct raid *r, uint64_t *seed)
 {
-	size_t len = node_below(seed, REGION - 8) >> node_below(seed, 20);
+	size_t len = seeded_below(seed, REGION - 8) >> seeded_below(seed, 20);
 	bool ended = false;
 
 	node_pattern(e->out, len, e->cnt);
@@ -218,10 +218,10 @@ static void friend(void *stage, int rank)
 	echo_open(&e, &n, node_knows(&n, r->victim), TAG_FRIEND);
 	while (!stage_passed(r, GATE_ENOUGH)) {
 		since = node_now_ns();
-		echo_ask(&e, node_below(&seed, 256 << 10) >> node_below(&seed, 19));
+		echo_ask(&e, seeded_below(&seed, 256 << 10) >> seeded_below(&seed, 19));
 		NODE_UNTIL(r, echo_over(&e), echo_took(&e, node_turn(&n)));
 		NODE_CHECK(r, !e.err);
-		if (!node_below(&seed, 8))
+		if (!seeded_below(&seed, 8))
 			reach(&n, &e, r, &seed);
 		took = node_now_ns() - since;
 		if (took > atomic_load(&r->slowest_ns))
@@ -240,13 +240,13 @@ static void foe_turn(struct node *n, fi_addr_t to, uint8_t *buf, uint64_t *seed)
 {
 	struct fi_cq_err_entry err = { 0 };
 	struct fi_cq_tagged_entry e;
-	size_t len = node_below(seed, ROOM) >> node_below(seed, 16);
+	size_t len = seeded_below(seed, ROOM) >> seeded_below(seed, 16);
 
 	if (fi_cq_read(n->cq, &e, 1) == -FI_EAVAIL)
 		fi_cq_readerr(n->cq, &err, 0);
-	switch (node_below(seed, 12)) {
+	switch (seeded_below(seed, 12)) {
 	case 0:
-		fi_tsend(n->ep, buf, len, NULL, to, node_random(seed), NULL);
+		fi_tsend(n->ep, buf, len, NULL, to, seeded_random(seed), NULL);
 		break;
 	case 1:
 		fi_send(n->ep, buf, len, NULL, to, NULL);
@@ -290,7 +290,7 @@ static bool seen_by_victim(struct raid *r, uint64_t *turns, uint64_t *since_ns)
  */
 static void raid(struct raid *r, struct node *n, struct scribble *s, uint8_t *buf)
 {
-	uint64_t rounds = node_below(&s->seed, LEAVE_MAX) + 1, turns = 0, since_ns = 0;
+	uint64_t rounds = seeded_below(&s->seed, LEAVE_MAX) + 1, turns = 0, since_ns = 0;
 	fi_addr_t to = node_knows(n, r->victim);
 
 	/* Peace first: there is a connection, and it is known which of its lines are in use. */
@@ -332,7 +332,7 @@ static void foe(void *stage, int rank)
 	atomic_fetch_add(&r->came, 1);
 	NODE_UNTIL(r, atomic_load(&r->seen) == atomic_load(&r->came), false);
 	raid(r, &n, &s, buf);
-	if (node_below(&s.seed, 4))
+	if (seeded_below(&s.seed, 4))
 		kill(getpid(), SIGKILL);
 	node_close(&n);
 	scribble_forget(&s);

@@ -3,24 +3,17 @@
  * The registrar of a domain (engine/domain/registrar.h, registrar.c) in all executions that C11
  * allows: it registers without holding the domain, while data calls without a lock and control calls
  * access the regions too, and another thread becomes registrar. Each has the regions alone. The
- * barrier is weak_barrier(), or a clock that makes one where membarrier(2) is forbidden; the lock is
- * an atomic word. A thread that would wait for another one ends the execution: there is one in which
- * the other thread was first.
+ * barrier is weak_barrier(); time, where membarrier(2) is forbidden, and the lock are those of holder.h.
  */
 #include "registrar.h"
+#include "holder.h"
 #include "views.h"
 #include "weak.h"
 
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 
 static struct engine_domain domain;
 static struct engine_mrs mrs;
-static const struct engine_family family = { 0 };
-static _Atomic uint32_t lock_word;
-static int waits[WEAK_THREADS]; /* 1: for the lock; each written by one thread */
-static bool forbidden;		/* membarrier(2) */
-static uint32_t clock_reads;
 static uint32_t visits; /* belongs to the regions */
 static uint32_t expected_visits;
 
@@ -31,101 +24,31 @@ uintptr_t weak_self(void)
 	return 4096u + 64u * (uintptr_t)weak_running();
 }
 
-void weak_relax(void)
-{
-	waits[weak_running()] = 1;
-}
-
-int pthread_mutex_trylock(pthread_mutex_t *mutex)
-{
-	uint32_t is_free = 0;
-	bool taken = atomic_compare_exchange_strong_explicit(
-		&lock_word, &is_free, 1, memory_order_acquire, memory_order_relaxed);
-
-	weak_assume(taken || !waits[weak_running()]);
-	waits[weak_running()] = 0;
-	return !taken;
-}
-
-int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-	weak_assume(!pthread_mutex_trylock(mutex));
-	return 0;
-}
-
-int pthread_mutex_unlock(pthread_mutex_t *mutex)
-{
-	atomic_store_explicit(&lock_word, 0, memory_order_release);
-	return 0;
-}
-
 /* engine_enter() makes one too, when @who is as it was. */
 int platform_membarrier(void)
 {
 	bool out = atomic_load_explicit(&mrs.registrar.who, memory_order_relaxed) == UINTPTR_MAX;
 
-	if (forbidden)
+	if (holder_forbidden)
 		return -FI_EPERM;
 	weak_fence_name(out ? "registrar.out" : "engine_enter");
 	weak_barrier();
 	return 0;
 }
 
-/* Once engine_guard_settle() has waited, what others have stored is visible. */
-int clock_gettime(clockid_t id, struct timespec *now)
-{
-	*now = (struct timespec){ .tv_sec = clock_reads++ };
-	if (clock_reads % 2)
-		return 0;
-	weak_fence_name("engine_guard_settle");
-	weak_barrier();
-	return 0;
-}
-
-void platform_yield(void)
-{
-	weak_assume(false);
-}
-
-/* The log is not needed. */
-
-int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
-		   enum fi_log_subsys subsys)
-{
-	return 0;
-}
-
-void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
-	    const char *func, int line, const char *fmt, ...)
-{
-}
-
-const char *fi_strerror(int err)
-{
-	return "";
-}
-
 /* The first thread is the registrar, in its first turn. */
 static void set_up(uint32_t expected)
 {
-	memset(&domain, 0, sizeof(domain));
+	holder_init(&domain);
 	memset(&mrs, 0, sizeof(mrs));
-	memset(waits, 0, sizeof(waits));
-	atomic_init(&lock_word, 0);
-	forbidden = false;
-	clock_reads = 0;
 	visits = 0;
 	expected_visits = expected;
-	domain.family = &family;
 	domain.mr = &mrs;
 	mrs.registrar.turns = 1;
 	mrs.registrar.looked = 4096;
 	atomic_init(&mrs.registrar.who, 4096);
 	weak_name("registrar.who", &mrs.registrar.who, sizeof(mrs.registrar.who));
 	weak_name("registrar.inside", &mrs.registrar.inside, sizeof(mrs.registrar.inside));
-	weak_name("domain.inside", &domain.inside, sizeof(domain.inside));
-	weak_name("domain.claimed", &domain.claimed, sizeof(domain.claimed));
-	weak_name("domain.lock", &lock_word, sizeof(lock_word));
 }
 
 static void set_up_two(void)
@@ -157,7 +80,7 @@ static void set_up_next(void)
 static void set_up_forbidden(void)
 {
 	set_up_safe();
-	forbidden = true;
+	holder_forbidden = true;
 }
 
 /* Bytes are accessed together with the atomic access before them; a barrier may stand in between. */

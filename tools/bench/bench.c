@@ -310,6 +310,9 @@ static void check(const struct bench_options *opt)
 	if (opt->plan.tests & others)
 		errx(WEFT_EXIT_USAGE,
 		     "tests with --btl are of %s,puts1,puts2, and these need it", BTL_TESTS);
+	if (opt->plan.endpoint == PLAN_DGRAM)
+		errx(WEFT_EXIT_USAGE,
+		     "tests are of endpoints that lose nothing: 'rdm' or 'msg'");
 	if (is_passive && opt->place.realtime)
 		errx(WEFT_EXIT_USAGE,
 		     "test 'passive' has a target that polls, which under --realtime no thread of its provider "

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "arguments.h"
+#include "datagrams.h"
 #include "traffic.h"
 #include "weft.h"
 
@@ -51,7 +52,8 @@ static void usage(void)
 	       "  -p, --provider=NAME   provider; default: the first that answers\n"
 	       "  -d, --domain=NAME     domain of the provider\n"
 	       "  -s, --source=ADDR     local address to use\n"
-	       "  -e, --endpoint=TYPE   rdm (default) or msg, which fi_connect connects\n"
+	       "  -e, --endpoint=TYPE   rdm (default), msg, which fi_connect connects, or dgram,\n"
+	       "                        whose messages are sent again when they are lost\n"
 	       "  -m, --messages=KIND   msg (default) or tagged\n"
 	       "  -S, --sizes=LIST      message sizes, \"8,64k,1M\", \"8:1M\" for every doubling,\n"
 	       "                        or \"all\"; default: " DEFAULT_SIZES "\n"
@@ -63,7 +65,7 @@ static void usage(void)
 	       "      --timeout=SECONDS for any one message; default: %u\n"
 	       "  -h, --help            this text\n"
 	       "\n"
-	       "The client's -m, -S, -I and -c apply; its -p too, unless the server has its own.\n"
+	       "The client's -e, -m, -S, -I and -c apply; its -p too, unless the server has its own.\n"
 	       "Exit status: 0 when every message arrived (and, with -c, was right).\n",
 	       DEFAULT_ITERATIONS, OOB_PORT, DEFAULT_TIMEOUT);
 }
@@ -105,13 +107,16 @@ static void parse(struct pingpong_options *opt, int argc, char **argv)
 		errx(WEFT_EXIT_USAGE, "--fork and HOST exclude each other");
 }
 
-static void print_line(size_t size, unsigned iterations, uint64_t ns)
+static void print_line(size_t size, unsigned iterations, uint64_t ns, uint32_t again)
 {
 	double us = (double)ns / 1000 / (2.0 * iterations);
 	char text[24];
 
-	printf("%8s %10u %12.3f %14.2f %14.2f\n", sizes_format(size, text), iterations,
+	printf("%8s %10u %12.3f %14.2f %14.2f", sizes_format(size, text), iterations,
 	       (double)ns / 1e6, us, us > 0 ? (double)size / us : 0);
+	if (again)
+		printf("  %u sent again", again);
+	putchar('\n');
 	fflush(stdout);
 }
 
@@ -128,8 +133,56 @@ static int play(struct channel *ch, const struct plan *plan, size_t size)
 	if (!rc)
 		rc = traffic_pingpong(&tr, plan->iterations, 0, &ns);
 	if (!rc && !ch->side->rank)
-		print_line(size, plan->iterations, ns);
+		print_line(size, plan->iterations, ns, 0);
 	traffic_fini(&tr);
+	return rc;
+}
+
+static int play_all(struct channel *ch, const struct plan *plan)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < plan->sizes.cnt && !rc; i++)
+		if (plan->sizes.len[i] <= ch->limits.max_message)
+			rc = play(ch, plan, plan->sizes.len[i]);
+	return rc;
+}
+
+/* Bytes of the longest message of the plan that the provider can send. */
+static size_t longest(const struct channel *ch, const struct plan *plan)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < plan->sizes.cnt; i++)
+		if (plan->sizes.len[i] <= ch->limits.max_message && plan->sizes.len[i] > room)
+			room = plan->sizes.len[i];
+	return room;
+}
+
+static int play_datagrams(struct channel *ch, const struct plan *plan)
+{
+	struct datagrams d;
+	uint32_t again;
+	uint64_t ns;
+	int rc;
+
+	rc = datagrams_open(&d, ch, longest(ch, plan), plan->verify);
+	if (oob_barrier(&ch->side->oob, rc) && !rc) {
+		datagrams_close(&d);
+		rc = -FI_ECONNABORTED;
+	}
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < plan->sizes.cnt && !rc; i++) {
+		size_t size = plan->sizes.len[i];
+
+		if (size > ch->limits.max_message)
+			continue;
+		rc = datagrams_bounce(&d, size, plan->iterations, &ns, &again);
+		if (!rc && !ch->side->rank)
+			print_line(size, plan->iterations, ns, again);
+	}
+	datagrams_close(&d);
 	return rc;
 }
 
@@ -138,7 +191,6 @@ static int pingpong_side(struct side *side, void *arg)
 	struct pingpong_options *opt = arg;
 	struct plan plan = opt->plan;
 	struct channel ch;
-	size_t i;
 	int rc;
 
 	rc = plan_agree(side, &plan);
@@ -151,9 +203,7 @@ static int pingpong_side(struct side *side, void *arg)
 		       ch.limits.provider, ch.info->domain_attr->name,
 		       plan.tagged ? "tagged" : "plain", plan.verify ? ", verified" : "",
 		       "size", "trips", "total ms", "us one way", "MB/s");
-	for (i = 0; i < plan.sizes.cnt && !rc; i++)
-		if (plan.sizes.len[i] <= ch.limits.max_message)
-			rc = play(&ch, &plan, plan.sizes.len[i]);
+	rc = plan.endpoint == PLAN_DGRAM ? play_datagrams(&ch, &plan) : play_all(&ch, &plan);
 	channel_close(&ch);
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -14,9 +14,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "progress.h"
 
 #define SECOND 1000000000ull
+/* A line that follows another one by less than that is left out. */
+#define SHOW_EVERY_NS 100000000ull
+#define TRIES	      20
 
 static void the_text_says_what_how_much_and_how_long(void **state)
 {
@@ -47,14 +51,20 @@ static void a_terminal_gets_one_line_that_is_taken_away(void **state)
 {
 	struct winsize size = { .ws_row = 24, .ws_col = 20 };
 	struct progress progress;
-	int near, far;
+	int near, far, tries = TRIES;
+	uint64_t began;
 	char text[256];
 
 	assert_int_equal(openpty(&near, &far, NULL, NULL, &size), 0);
-	progress_start(&progress, far, 100);
-	progress_show(&progress, 0, "latency of 8 bytes, round 1");
-	/* Right behind the first: left out. */
-	progress_show(&progress, 1, "latency of 64 bytes, round 1");
+	do {
+		arrived(near, text, sizeof(text));
+		progress_start(&progress, far, 100);
+		began = clock_ns();
+		progress_show(&progress, 0, "latency of 8 bytes, round 1");
+		/* Right behind the first: left out. */
+		progress_show(&progress, 1, "latency of 64 bytes, round 1");
+	} while (clock_ns() - began >= SHOW_EVERY_NS && --tries);
+	assert_true(tries);
 	arrived(near, text, sizeof(text));
 	assert_string_equal(text, "\r\033[Klatency of 8 bytes,\r");
 	progress_end(&progress);

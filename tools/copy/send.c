@@ -293,17 +293,31 @@ static int send_files(struct sender *s)
 	return session_exchange(&s->session, &end, 1u << COPY_READY, &in);
 }
 
+/* Those of one name in the order of the command line, in which arguments lie in memory. */
+static int by_name(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+	int order = strcmp(source_name(x), source_name(y));
+
+	return order ? order : (x > y) - (x < y);
+}
+
 /* Two files of one name would be one at the receiver. */
 static int names_differ(const struct copy_options *opt)
 {
-	for (int i = 0; i < opt->file_cnt; i++)
-		for (int j = 0; j < i; j++)
-			if (!strcmp(source_name(opt->files[i]), source_name(opt->files[j]))) {
-				warnx("'%s' and '%s' would arrive as one file", opt->files[j],
-				      opt->files[i]);
-				return 0;
-			}
-	return 1;
+	size_t cnt = (size_t)opt->file_cnt, i = 1;
+	char **files = calloc(cnt, sizeof(*files));
+
+	if (!files)
+		err(EXIT_FAILURE, "copy");
+	memcpy(files, opt->files, cnt * sizeof(*files));
+	qsort(files, cnt, sizeof(*files), by_name);
+	while (i < cnt && strcmp(source_name(files[i - 1]), source_name(files[i])))
+		i++;
+	if (i < cnt)
+		warnx("'%s' and '%s' would arrive as one file", files[i - 1], files[i]);
+	free(files);
+	return i >= cnt;
 }
 
 int copy_send(const struct copy_options *opt)

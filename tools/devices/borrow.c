@@ -122,6 +122,8 @@ int devices_borrow(const struct devices_options *opt)
 	char ticket[WEFT_TICKET_MAX];
 	int err, status;
 
+	if (opt->disk)
+		return devices_borrow_disk(opt, &attr);
 	err = weft_device_borrow(opt->lender, &attr, &dev);
 	if (err == -EBUSY)
 		errx(EXIT_FAILURE, "%s: others have borrowed it%s",

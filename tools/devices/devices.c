@@ -23,6 +23,8 @@ enum {
 	OPT_PLOT,
 	OPT_DIRECTORY,
 	OPT_WATCH,
+	OPT_DISK,
+	OPT_FAIL,
 };
 
 static const struct option longopts[] = {
@@ -35,6 +37,8 @@ static const struct option longopts[] = {
 	{ "plot", required_argument, NULL, OPT_PLOT },
 	{ "directory", required_argument, NULL, OPT_DIRECTORY },
 	{ "watch", no_argument, NULL, OPT_WATCH },
+	{ "disk", no_argument, NULL, OPT_DISK },
+	{ "fail", required_argument, NULL, OPT_FAIL },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -66,6 +70,7 @@ static void usage(void)
 	printf("Usage: weft devices [OPTIONS] [list]\n"
 	       "       weft devices [OPTIONS] leases [DEVICE]\n"
 	       "       weft devices [OPTIONS] borrow [DEVICE] [-- COMMAND [ARGUMENTS]]\n"
+	       "       weft devices [OPTIONS] borrow --disk [DEVICE]\n"
 	       "       weft devices [OPTIONS] return|renew|share TICKET\n"
 	       "       weft devices [OPTIONS] revoke DEVICE LEASE\n"
 	       "       weft devices [OPTIONS] id-ctrl|smart-log|error-log DEVICE\n"
@@ -79,6 +84,9 @@ static void usage(void)
 	       "                      all lenders of a directory (etcd), by the URLs of its members:\n"
 	       "                      http://HOST[:PORT], with commas between\n"
 	       "      --shared        borrow so that others may too\n"
+	       "      --disk          make a disk of this machine of what is borrowed, of another host\n"
+	       "                      (kernel module kofi_blk), until a signal\n"
+	       "      --fail=SECONDS  how long its requests wait for a lender that is gone; default: 60\n"
 	       "      --for=SECONDS   how long a lease runs; default: 600\n"
 	       "      --class=CLASS   devices of a class only: nvme\n"
 	       "      --vendor=HEX    devices of a vendor only\n"
@@ -160,6 +168,13 @@ static const char *parse(struct devices_options *opt, int argc, char **argv)
 		case OPT_WATCH:
 			opt->watch = true;
 			break;
+		case OPT_DISK:
+			opt->disk = true;
+			break;
+		case OPT_FAIL:
+			opt->fail_seconds = argument_number(optarg, "time", 1,
+							    WEFT_LEASE_MS_MAX / 1000);
+			break;
 		case OPT_SHARED:
 			opt->shared = true;
 			break;
@@ -218,7 +233,7 @@ static const char *who_is_asked(const char *name)
 		return name;
 	if (lender && *lender)
 		return lender;
-	return directory && *directory ? directory : "the lender";
+	return directory && *directory ? directory : "this user's lender, and the system's";
 }
 
 /* @ticket: of the lease that the command is about, or NULL */
@@ -240,6 +255,10 @@ static void open_lender(struct devices_options *opt, const char *ticket)
 	name = who_is_asked(name);
 	if (err && strstr(name, "://"))
 		devices_fail_directory(name, err);
+	if (err == -EHOSTUNREACH)
+		errx(EXIT_FAILURE,
+		     "%s: there is no such host, or no way to it over the provider (WEFT_FABRIC; tcp)",
+		     name);
 	if (err)
 		devices_fail(name, err);
 }
@@ -266,6 +285,10 @@ int weft_devices(int argc, char **argv)
 		     commands[i].operands);
 	if (opt.plot && commands[i].run != devices_list)
 		errx(WEFT_EXIT_USAGE, "--plot draws what 'list' shows");
+	if ((opt.disk && (opt.program || commands[i].run != devices_borrow)) ||
+	    (opt.fail_seconds && !opt.disk))
+		errx(WEFT_EXIT_USAGE,
+		     "--disk is for 'borrow' without a COMMAND, and --fail for --disk");
 	if (opt.watch && (opt.plot || commands[i].run != devices_list))
 		errx(WEFT_EXIT_USAGE, "--watch follows what 'list' shows");
 	open_lender(&opt, commands[i].by_ticket ? opt.operands[0] : NULL);

@@ -15,7 +15,9 @@
  * @lender_name: of --lender or --directory, or NULL
  * @operands: of the command of ours
  * @program:  what stands behind "--", NULL-terminated; NULL: nothing does
+ * @disk:     a disk of the kernel is made of what is borrowed
  * @seconds:  of a lease; 0: the default
+ * @fail_seconds: until a disk's requests fail; 0: the default
  * @plot:     a file for the drawing, or NULL
  * @eq:       events come there, with --watch; else NULL
  */
@@ -28,7 +30,9 @@ struct devices_options {
 	bool json;
 	bool watch;
 	bool shared;
+	bool disk;
 	unsigned seconds;
+	unsigned fail_seconds;
 	const char *plot;
 	struct fid_eq *eq;
 	unsigned vendor;
@@ -38,6 +42,9 @@ struct devices_options {
 int devices_list(const struct devices_options *opt);
 int devices_leases(const struct devices_options *opt);
 int devices_borrow(const struct devices_options *opt);
+/* devices_borrow_disk - borrow, and keep a disk of the kernel (kofi_blk) until a signal. Returns an exit status */
+int devices_borrow_disk(const struct devices_options *opt, const struct weft_borrow_attr *attr);
+
 int devices_return(const struct devices_options *opt);
 int devices_renew(const struct devices_options *opt);
 int devices_share(const struct devices_options *opt);

@@ -80,7 +80,8 @@ struct weft_device_info devices_find(const struct devices_options *opt, const ch
 	free(infos);
 	if (fitting != 1)
 		errx(EXIT_FAILURE, "%s: %s", text,
-		     fitting ? "several devices have names that begin so" : "no such device");
+		     fitting ? "several devices have names that begin so"
+			     : "no such device ('weft devices' lists them)");
 	return found;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sampling over time, also while a command runs; follow.h has the contract. Called by 'weft mem'. */
+/* Sampling over time, also while a command runs; follow.h has the contract. Called by look.c. */
 #define _GNU_SOURCE
 #include "follow.h"
 #include "clock.h"
@@ -94,7 +94,7 @@ static bool sample_take(struct follow *f)
 	struct sample sum = { .at_s = (double)(clock_ns() - f->begin_ns) / NS_PER_S };
 	struct round round;
 
-	mem_round(&f->wanted, !f->seen, &round);
+	mem_round(&f->wanted, f->opt->view, !f->seen, &round);
 	for (size_t i = 0; i < round.cnt; i++)
 		sample_add(&sum, &round.samples[i]);
 	free(round.samples);
@@ -105,9 +105,9 @@ static bool sample_take(struct follow *f)
 	if (f->opt->plot)
 		picture_add(&f->picture, &sum);
 	if (f->opt->watch && f->opt->json)
-		report_json(f->opt->to, &sum, 1, true);
+		report_json(f->opt->to, f->opt->view, &sum, 1, true);
 	else if (f->opt->watch)
-		report_moment(f->opt->to, &sum, f->cnt ? &f->last : NULL);
+		f->opt->view->moment(f->opt->to, &sum, f->cnt ? &f->last : NULL);
 	f->last = sum;
 	f->cnt++;
 	return true;
@@ -166,11 +166,10 @@ int mem_follow(const struct mem_options *opt)
 	int status = 0, output;
 
 	if (!f)
-		err(EXIT_FAILURE, "mem");
+		err(EXIT_FAILURE, "%s", opt->view->command);
 	f->opt = opt;
 	f->wanted = opt->wanted;
 	f->begin_ns = clock_ns();
-	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&f->signals);
 	sigaddset(&f->signals, SIGINT);
 	sigaddset(&f->signals, SIGTERM);
@@ -180,10 +179,10 @@ int mem_follow(const struct mem_options *opt)
 		status = command_start(f);
 	if (!status) {
 		if (opt->watch && !opt->json)
-			report_heading(opt->to);
+			opt->view->heading(opt->to);
 		sample_all(f);
 		if (!f->seen && !f->failed)
-			warnx("no process that was looked at has shown registered memory");
+			warnx("no process that was looked at has shown %s", opt->view->shown);
 		output = picture_write(f) | mem_output_end(opt);
 		status = status_of(f);
 		status = status ? status : output;

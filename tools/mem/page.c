@@ -13,6 +13,7 @@ static const unsigned count_cnt[WEFT_MEM_PART_KINDS] = {
 	[WEFT_MEM_PART_PINS] = WEFT_MEM_PINS_COUNTS,
 	[WEFT_MEM_PART_CACHE] = WEFT_MEM_CACHE_COUNTS,
 	[WEFT_MEM_PART_SHM] = WEFT_MEM_SHM_COUNTS,
+	[WEFT_MEM_PART_TCP] = WEFT_MEM_TCP_COUNTS,
 };
 
 /* Reads all of it. Returns 0 or -errno. */

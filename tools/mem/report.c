@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Text and JSON of samples; report.h has the contract. Called by 'weft mem'. */
 #include "report.h"
+#include "follow.h"
 
 #include <errno.h>
-#include <jansson.h>
 
 #define TEXT 40
 
@@ -285,7 +285,7 @@ static json_t *command_string(const char *command)
 	return value ? value : json_string("?");
 }
 
-static json_t *process_object(const struct sample *s)
+json_t *report_object(const struct sample *s)
 {
 	json_t *of_arena = part_object(s, WEFT_MEM_PART_ARENA);
 	json_t *of_pins = part_object(s, WEFT_MEM_PART_PINS);
@@ -304,15 +304,18 @@ static json_t *process_object(const struct sample *s)
 			 (int)(s->hidden & INT32_MAX));
 }
 
-int report_json(FILE *to, const struct sample *samples, size_t cnt, bool at)
+int report_json(FILE *to, const struct mem_view *view, const struct sample *samples, size_t cnt,
+		bool at)
 {
 	json_t *array = json_array(), *whole;
+	char format[TEXT];
 	int rc;
 
+	snprintf(format, sizeof(format), "weft-%s", view->command);
 	for (size_t i = 0; i < cnt; i++)
-		json_array_append_new(array, process_object(&samples[i]));
-	whole = json_pack("{s:s, s:i, s:o}", "format", "weft-mem", "format_version", 1,
-			  "processes", array);
+		json_array_append_new(array, view->object(&samples[i]));
+	whole = json_pack("{s:s, s:i, s:o}", "format", format, "format_version", 1, "processes",
+			  array);
 	if (at && cnt)
 		json_object_set_new(whole, "seconds", json_real(samples[0].at_s));
 	rc = json_dumpf(whole, to, JSON_REAL_PRECISION(9));

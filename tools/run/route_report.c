@@ -187,8 +187,8 @@ void route_table_print(struct route_table *table, FILE *to)
 
 	if (!table->cnt) {
 		fprintf(to,
-			"weft run: no endpoint reported its routes; did the program use libfabric, and "
-			"close what it opened?\n");
+			"weft run: no endpoint reported its routes; did the program use libfabric (Open MPI: "
+			"--mca pml cm --mca mtl ofi), and close what it opened?\n");
 		return;
 	}
 	qsort(table->rows, table->cnt, sizeof(table->rows[0]), by_host_and_wire);

@@ -143,8 +143,8 @@ static void parse(struct run_options *opt, int argc, char **argv)
 /* Whichever provider the program opens its endpoints of. Returns 0 or -1 without memory. */
 static int ask_for_reports(void)
 {
-	static const char *const names[] = { "FI_LINK_REPORT", "FI_SHM_REPORT",
-					     "FI_TCP_REPORT" };
+	static const char *const names[] = { "FI_LINK_REPORT", "FI_SHM_REPORT", "FI_TCP_REPORT",
+					     "FI_RDS_REPORT" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (setenv(names[i], "1", 1))

@@ -19,9 +19,14 @@
 
 #define MIB (1ull << 20)
 
-/* What the allocator and the C library may do meanwhile; ThreadSanitizer shadows each byte by four. */
+/*
+ * What the allocator and the C library may do meanwhile; ThreadSanitizer shadows each byte by four, AddressSanitizer eight
+ * by one.
+ */
 #ifdef __SANITIZE_THREAD__
 #define SLACK (48 * MIB)
+#elif defined(__SANITIZE_ADDRESS__)
+#define SLACK (2 * MIB)
 #else
 #define SLACK (MIB / 4)
 #endif

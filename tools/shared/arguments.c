@@ -61,14 +61,14 @@ static void argument_cpus(const char *text, struct place *place)
 	place->has_cpus = true;
 }
 
-/* "msg" is true, "rdm" is false. */
-static bool argument_connected(const char *text)
+static enum plan_endpoint argument_endpoint(const char *text)
 {
-	if (!strcmp(text, "msg"))
-		return true;
-	if (strcmp(text, "rdm"))
-		errx(WEFT_EXIT_USAGE, "endpoints are 'rdm' or 'msg', not '%s'", text);
-	return false;
+	static const char *const names[PLAN_ENDPOINTS] = { "rdm", "msg", "dgram" };
+
+	for (int i = 0; i < PLAN_ENDPOINTS; i++)
+		if (!strcmp(text, names[i]))
+			return (enum plan_endpoint)i;
+	errx(WEFT_EXIT_USAGE, "endpoints are 'rdm', 'msg' or 'dgram', not '%s'", text);
 }
 
 enum plan_wait argument_wait(const char *text)
@@ -96,7 +96,7 @@ bool argument_take(int c, const char *arg, struct plan *plan, struct place *plac
 		channel->source = arg;
 		return true;
 	case 'e':
-		plan->connected = argument_connected(arg);
+		plan->endpoint = argument_endpoint(arg);
 		return true;
 	case 'm':
 		plan->tagged = argument_tagged(arg);

@@ -22,6 +22,16 @@
 
 #define TAG 0x77656674 /* "weft" */
 
+static const struct {
+	enum fi_ep_type type;
+	const char *name;
+	uint64_t order;
+} kinds[PLAN_ENDPOINTS] = {
+	[PLAN_RDM] = { FI_EP_RDM, "reliable", FI_ORDER_SAS },
+	[PLAN_MSG] = { FI_EP_MSG, "connected", FI_ORDER_SAS },
+	[PLAN_DGRAM] = { FI_EP_DGRAM, "datagram", FI_ORDER_NONE },
+};
+
 int channel_hints(struct fi_info *hints, const struct plan *plan,
 		  const struct channel_options *opt)
 {
@@ -31,9 +41,9 @@ int channel_hints(struct fi_info *hints, const struct plan *plan,
 	if (plan->tests & FIGURES_ATOMIC)
 		hints->caps |= FI_ATOMIC;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->ep_attr->type = plan->connected ? FI_EP_MSG : FI_EP_RDM;
-	hints->tx_attr->msg_order = FI_ORDER_SAS;
-	hints->rx_attr->msg_order = FI_ORDER_SAS;
+	hints->ep_attr->type = kinds[plan->endpoint].type;
+	hints->tx_attr->msg_order = kinds[plan->endpoint].order;
+	hints->rx_attr->msg_order = kinds[plan->endpoint].order;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY | FI_MR_RAW | FI_MR_ENDPOINT;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
@@ -72,6 +82,29 @@ static void prefer_route(struct channel *ch, const struct fi_info *hints)
 	ch->info = better;
 }
 
+/* Prints ' OPTION "VALUE"' into @to, nothing if there is no value. Returns @to. */
+static const char *quoted(char *to, size_t room, const char *option, const char *value)
+{
+	to[0] = '\0';
+	if (value && *value)
+		snprintf(to, room, " %s \"%s\"", option, value);
+	return to;
+}
+
+/* The command that prints why nobody answers what channel_hints() asks for */
+static void name_reasons(const struct plan *plan, const struct channel_options *opt)
+{
+	char provider[PLAN_PROVIDER_MAX + 8], domain[128], source[128];
+
+	warnx("'weft info --why%s%s%s -t %s -c \"FI_%s%s%s\"' gives the reason",
+	      quoted(provider, sizeof(provider), "-p", plan->provider),
+	      quoted(domain, sizeof(domain), "-d", opt->domain),
+	      quoted(source, sizeof(source), "-s", opt->source),
+	      fi_tostr(&kinds[plan->endpoint].type, FI_TYPE_EP_TYPE),
+	      plan->tagged ? "TAGGED" : "MSG", plan->tests & FIGURES_RMA ? "|FI_RMA" : "",
+	      plan->tests & FIGURES_ATOMIC ? "|FI_ATOMIC" : "");
+}
+
 static int query(struct channel *ch, const struct plan *plan)
 {
 	const char *source = ch->opt.source;
@@ -91,8 +124,8 @@ static int query(struct channel *ch, const struct plan *plan)
 		      plan->tagged ? "tagged" : "plain",
 		      plan->tests & FIGURES_RMA ? " with RMA" : "",
 		      plan->tests & FIGURES_ATOMIC ? " with atomics" : "",
-		      plan->connected ? "connected" : "reliable", fi_strerror(-rc));
-		warnx("'weft info --why' gives each provider's reason");
+		      kinds[plan->endpoint].name, fi_strerror(-rc));
+		name_reasons(plan, &ch->opt);
 	} else if (!rc) {
 		prefer_route(ch, hints);
 	}
@@ -138,7 +171,7 @@ static int open_end(struct channel *ch, const struct plan *plan)
 	enum fi_wait_obj wait = objects[plan->wait];
 	int rc;
 
-	if (plan->connected) {
+	if (plan->endpoint == PLAN_MSG) {
 		ch->peer = FI_ADDR_UNSPEC;
 		return connection_open(&ch->end, ch->info, wait, ch->side, ch->opt.timeout_s);
 	}
@@ -243,10 +276,25 @@ static void *desc_of(const struct channel_buf *buf)
 	return buf->mr ? fi_mr_desc(buf->mr) : NULL;
 }
 
+/* What a provider says of an error, behind its name: nothing where that is the name again. */
+static void complain_of_entry(struct channel *ch, const struct fi_cq_err_entry *entry)
+{
+	const char *name = fi_strerror(entry->err), *text;
+	char room[128];
+
+	text = fi_cq_strerror(ch->end.cq, entry->prov_errno, entry->err_data, room,
+			      sizeof(room));
+	if (text && *text && strcmp(text, name))
+		warnx("an operation failed: %s (%s)", name, text);
+	else
+		warnx("an operation failed: %s", name);
+}
+
+/* Returns 1 for the end of a receive that was cancelled, 0 if there was nothing, or an error. */
 static int take_error(struct channel *ch)
 {
 	struct fi_cq_err_entry entry = { 0 };
-	char detail[128];
+	struct channel_op *op;
 	ssize_t rc;
 
 	rc = fi_cq_readerr(ch->end.cq, &entry, 0);
@@ -254,9 +302,12 @@ static int take_error(struct channel *ch)
 		return 0;
 	if (rc < 0)
 		return fabric_complain("fi_cq_readerr", (int)rc);
-	warnx("an operation failed: %s (%s)", fi_strerror(entry.err),
-	      fi_cq_strerror(ch->end.cq, entry.prov_errno, entry.err_data, detail,
-			     sizeof(detail)));
+	op = entry.op_context;
+	if (entry.err == FI_ECANCELED && op && op->cancelled) {
+		op->busy = false;
+		return 1;
+	}
+	complain_of_entry(ch, &entry);
 	return entry.err ? -entry.err : -FI_EIO;
 }
 
@@ -407,4 +458,18 @@ int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len)
 		return fabric_complain("receive", (int)rc);
 	buf->op.busy = true;
 	return 0;
+}
+
+int channel_cancel(struct channel *ch, struct channel_buf *buf)
+{
+	ssize_t rc;
+
+	if (!buf->op.busy)
+		return 0;
+	buf->op.cancelled = true;
+	rc = fi_cancel(&ch->end.ep->fid, &buf->op.context);
+	/* It has ended meanwhile, and its completion is in the queue. */
+	if (rc && rc != -FI_ENOENT)
+		return fabric_complain("fi_cancel", (int)rc);
+	return channel_wait_op(ch, &buf->op);
 }

@@ -38,6 +38,8 @@ struct channel_op {
 	bool is_recv;
 	/* posted and not completed; operations complete in any order */
 	bool busy;
+	/* channel_cancel() waits for its end */
+	bool cancelled;
 };
 
 /* A buffer to send from or to receive into. */
@@ -143,6 +145,13 @@ int channel_send(struct channel *ch, struct channel_buf *buf, size_t len);
  * Returns 0 or a negative fi_errno.
  */
 int channel_recv(struct channel *ch, struct channel_buf *buf, size_t len);
+
+/*
+ * channel_cancel - end a receive that is posted; returns when it has completed, with a message or without
+ *
+ * Returns as channel_wait.
+ */
+int channel_cancel(struct channel *ch, struct channel_buf *buf);
 
 /*
  * channel_wait - make progress until tx_done >= @tx and rx_done >= @rx

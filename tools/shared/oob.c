@@ -268,6 +268,13 @@ int oob_gone(const struct oob *oob)
 	return poll(&pfd, 1, 0) > 0 && (pfd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
+int oob_heard(const struct oob *oob)
+{
+	struct pollfd pfd = { .fd = oob->fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) > 0;
+}
+
 void oob_close(struct oob *oob)
 {
 	if (oob->fd >= 0)

@@ -64,6 +64,11 @@ int oob_barrier(struct oob *oob, int status);
  */
 int oob_gone(const struct oob *oob);
 
+/*
+ * oob_heard - returns nonzero if the other side has sent something, as it does at a barrier, or has gone; never blocks
+ */
+int oob_heard(const struct oob *oob);
+
 void oob_close(struct oob *oob);
 
 #endif

@@ -30,6 +30,8 @@ static void cpus_are_two_numbers(void **state)
 	assert_int_equal(cpus[1], 3);
 }
 
+#define GAVE_UP 11
+
 /* Exit statuses that tell what went wrong on either side. */
 static int check_side(struct side *side, void *arg)
 {
@@ -41,25 +43,34 @@ static int check_side(struct side *side, void *arg)
 	for (i = 0; i < 3 && side->line; i++) {
 		ns = cacheline_measure(side->line, side->rank);
 		if (isnan(ns))
-			return 11;
+			return GAVE_UP;
 		if (side->rank == 0 && (ns < 1 || ns > 1e8))
 			return 12;
 	}
 	return side->rank ? *(int *)arg : 0;
 }
 
+#define TRIES 10
+
+/* A side gives up on one that does not come to run, which says nothing about either. */
+static int check_both(int status)
+{
+	int ret, tries = TRIES;
+
+	do
+		ret = pair_run(NULL, false, check_side, &status);
+	while (ret == GAVE_UP && --tries);
+	return ret;
+}
+
 static void both_sides_run_and_measure_the_line(void **state)
 {
-	int status = 0;
-
-	assert_int_equal(pair_run(NULL, false, check_side, &status), 0);
+	assert_int_equal(check_both(0), 0);
 }
 
 static void the_second_sides_status_counts(void **state)
 {
-	int status = 42;
-
-	assert_int_equal(pair_run(NULL, false, check_side, &status), 42);
+	assert_int_equal(check_both(42), 42);
 }
 
 static int die_second(struct side *side, void *arg)

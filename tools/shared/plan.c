@@ -15,7 +15,7 @@
 
 #define CONNECT_WAIT_MS 10000
 #define FORMAT \
-	"weft-plan 7 connected=%u wait=%u tagged=%u verify=%u tests=%u rounds=%u iterations=%u provider=%"
+	"weft-plan 8 endpoint=%u wait=%u tagged=%u verify=%u tests=%u rounds=%u iterations=%u provider=%"
 #define WORD_MAX 256 /* of a list of tests */
 
 /* Where a size is in the plan's, which it joins if it is new; -1 when there is no room. */
@@ -112,7 +112,7 @@ size_t plan_format(const struct plan *plan, char *text)
 {
 	size_t used, i, t;
 
-	used = (size_t)snprintf(text, PLAN_TEXT_MAX, FORMAT "s at=", plan->connected,
+	used = (size_t)snprintf(text, PLAN_TEXT_MAX, FORMAT "s at=", (unsigned)plan->endpoint,
 				(unsigned)plan->wait, plan->tagged, plan->verify, plan->tests,
 				plan->rounds, plan->iterations,
 				plan->provider[0] ? plan->provider : "-");
@@ -150,18 +150,18 @@ static int parse_at(const char *text, struct plan *plan)
 
 int plan_parse(const char *text, struct plan *plan)
 {
-	unsigned connected, wait, tagged, verify;
+	unsigned endpoint, wait, tagged, verify;
 	struct plan got = { 0 };
 	int at = 0;
 
-	if (sscanf(text, FORMAT "63[^ ] at=%n", &connected, &wait, &tagged, &verify, &got.tests,
+	if (sscanf(text, FORMAT "63[^ ] at=%n", &endpoint, &wait, &tagged, &verify, &got.tests,
 		   &got.rounds, &got.iterations, got.provider, &at) != 8 ||
 	    !at)
 		return -EINVAL;
-	if (connected > 1 || wait >= PLAN_WAITS || tagged > 1 || verify > 1 || !got.rounds ||
-	    parse_at(text + at, &got))
+	if (endpoint >= PLAN_ENDPOINTS || wait >= PLAN_WAITS || tagged > 1 || verify > 1 ||
+	    !got.rounds || parse_at(text + at, &got))
 		return -EINVAL;
-	got.connected = connected;
+	got.endpoint = endpoint;
 	got.wait = wait;
 	got.tagged = tagged;
 	got.verify = verify;

@@ -28,9 +28,19 @@ enum plan_wait {
 	PLAN_WAITS,
 };
 
+/* The type of both endpoints. */
+enum plan_endpoint {
+	/* FI_EP_RDM */
+	PLAN_RDM,
+	/* FI_EP_MSG, connected by fi_connect */
+	PLAN_MSG,
+	/* FI_EP_DGRAM, which may lose messages: 'weft pingpong' alone */
+	PLAN_DGRAM,
+	PLAN_ENDPOINTS,
+};
+
 struct plan {
-	/* endpoints are FI_EP_MSG, connected by fi_connect, and not FI_EP_RDM */
-	bool connected;
+	enum plan_endpoint endpoint;
 	enum plan_wait wait;
 	/* use fi_tsend instead of fi_send */
 	bool tagged;

@@ -18,7 +18,7 @@
 static struct plan example(void)
 {
 	struct plan plan = {
-		.connected = true,
+		.endpoint = PLAN_DGRAM,
 		.wait = PLAN_WAIT_SREAD,
 		.tagged = true,
 		.verify = true,
@@ -45,7 +45,8 @@ static void a_plan_survives_the_way(void **state)
 	assert_int_equal(len, strlen(text));
 	assert_int_equal(plan_parse(text, &got), 0);
 	assert_string_equal(got.provider, "tcp;ofi_rxm");
-	assert_true(got.tagged && got.verify && got.connected);
+	assert_true(got.tagged && got.verify);
+	assert_int_equal(got.endpoint, PLAN_DGRAM);
 	assert_int_equal(got.wait, PLAN_WAIT_SREAD);
 	assert_int_equal(got.tests, 5);
 	assert_int_equal(got.rounds, 21);
@@ -75,7 +76,7 @@ static void the_largest_plan_fits(void **state)
 	assert_int_equal(strlen(got.provider), PLAN_PROVIDER_MAX - 1);
 }
 
-#define HEAD "weft-plan 7 connected=0 wait=0 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
+#define HEAD "weft-plan 8 endpoint=0 wait=0 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
 #define AT   "at=1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1"
 
 static void a_forged_plan_is_refused(void **state)
@@ -84,13 +85,13 @@ static void a_forged_plan_is_refused(void **state)
 		"",
 		"weft-plan",
 		"weft-plan 2 tagged=1 verify=1 tests=1 rounds=1 iterations=1 provider=- sizes=8",
-		"weft-plan 7 connected=0 wait=0 tagged=2 verify=1 tests=1 rounds=1 iterations=1 provider=- " AT
+		"weft-plan 8 endpoint=0 wait=0 tagged=2 verify=1 tests=1 rounds=1 iterations=1 provider=- " AT
 		" sizes=8",
-		"weft-plan 7 connected=0 wait=0 tagged=1 verify=1 tests=1 rounds=0 iterations=1 provider=- " AT
+		"weft-plan 8 endpoint=0 wait=0 tagged=1 verify=1 tests=1 rounds=0 iterations=1 provider=- " AT
 		" sizes=8",
-		"weft-plan 7 connected=2 wait=0 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
+		"weft-plan 8 endpoint=3 wait=0 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
 		"provider=- " AT " sizes=8",
-		"weft-plan 7 connected=0 wait=3 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
+		"weft-plan 8 endpoint=0 wait=3 tagged=1 verify=1 tests=1 rounds=1 iterations=1 "
 		"provider=- " AT " sizes=8",
 		HEAD "provider=- " AT " sizes=",
 		HEAD "provider=- " AT " sizes=8g",

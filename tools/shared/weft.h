@@ -12,6 +12,7 @@ int weft_bench(int argc, char **argv);
 int weft_scale(int argc, char **argv);
 int weft_run(int argc, char **argv);
 int weft_mem(int argc, char **argv);
+int weft_tcp(int argc, char **argv);
 int weft_copy(int argc, char **argv);
 int weft_lend(int argc, char **argv);
 int weft_devices(int argc, char **argv);

@@ -56,7 +56,7 @@ void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log
 	    const char *func, int line, const char *fmt, ...) FI_FORMAT_PRINTF(6, 7);
 
 /* Prints when `when` holds; errno survives, where there is one. */
-#if __STDC_HOSTED__
+#if __STDC_HOSTED__ && !defined(__KERNEL__)
 #define FI_LOG_IF_(when, prov, level, subsys, ...)                                    \
 	do {                                                                          \
 		if (when) {                                                           \

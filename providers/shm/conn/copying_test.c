@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "copy.h"
 #include "copying.h"
-#include "mock_random.h"
+#include "seeded.h"
 
 #define LEN   (1u << 20)
 #define GUARD 0xa5
@@ -129,13 +129,13 @@ static void short_copies_are_not_measured(void **state)
 /* A destination of up to four pieces, which may be shorter than what is copied. */
 static size_t destination(uint64_t *seed, struct iovec *iov)
 {
-	size_t cnt = 1 + mock_random(seed) % 4, at = mock_random(seed) % 64;
+	size_t cnt = 1 + seeded_random(seed) % 4, at = seeded_random(seed) % 64;
 
 	for (size_t i = 0; i < cnt; i++) {
-		size_t len = mock_random(seed) % (LEN / 4 - 64);
+		size_t len = seeded_random(seed) % (LEN / 4 - 64);
 
 		iov[i] = (struct iovec){ to + at, len };
-		at += len + mock_random(seed) % 16;
+		at += len + seeded_random(seed) % 16;
 	}
 	return cnt;
 }
@@ -166,9 +166,9 @@ static void any_length_skip_and_destination_gets_the_right_bytes(void **state)
 
 	print_message("seed %#llx\n", (unsigned long long)seed);
 	for (int round = 0; round < 300; round++) {
-		size_t cnt = destination(&seed, iov), skip = mock_random(&seed) % 70000;
-		size_t at = mock_random(&seed) % 4096;
-		size_t len = mock_random(&seed) % (round & 1 ? 300000 : 40000);
+		size_t cnt = destination(&seed, iov), skip = seeded_random(&seed) % 70000;
+		size_t at = seeded_random(&seed) % 4096;
+		size_t len = seeded_random(&seed) % (round & 1 ? 300000 : 40000);
 
 		if (round % 3 == 0)
 			skip = 0;

@@ -6,6 +6,7 @@
 #include "conn.h"
 #include "lists.h"
 #include "peer_maps.h"
+#include "shared_name.h"
 
 /*
  * Protects the list of endpoints and their lists of connections, for forks. Rank 3, nothing is
@@ -46,6 +47,8 @@ static void fork_child(void)
 		w->forked = w->busy = true;
 		w->up_cnt = w->hot_cnt = 0;
 		w->inbox = &copied;
+		if (w->service)
+			sys_shared_forked(w->service);
 		list_for_each_entry(conn, &w->conns, all) {
 			ring_tx_shut(&conn->tx);
 			conn->ticket.slot = NULL;

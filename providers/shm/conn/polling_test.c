@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "mock_engine.h"
+#include "seeded.h"
 
 #define PEERS 6
 #define COOL  (32u * 70u) /* polls after which an idle ring is cold */
@@ -119,10 +120,9 @@ static void bits_that_nobody_set_do_no_harm(void **state)
 
 	print_message("seed %#llx\n", (unsigned long long)seed);
 	for (uint32_t i = 0; i < 20000; i++) {
-		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		wire()->inbox->doorbells[seed >> 61] = seed * 3;
-		wire()->inbox->rung = seed >> 32;
-		wire()->inbox->armed = seed >> 20 & 1;
+		wire()->inbox->doorbells[seeded_below(&seed, 8)] = seeded_random(&seed);
+		wire()->inbox->rung = seeded_random(&seed) >> 32;
+		wire()->inbox->armed = seeded_below(&seed, 2);
 		if (i % 3 == 0)
 			assert_true(mock_put(peers[i % PEERS].conn, sent++, 8));
 		mock_poll(&hub, NULL);
@@ -166,9 +166,8 @@ static void comings_and_goings_keep_the_order_of_hot_and_cold(void **state)
 
 	print_message("seed %#llx\n", (unsigned long long)seed);
 	for (uint32_t i = 0; i < 3000; i++) {
-		struct mock *m = &peers[(seed >> 33) % PEERS];
+		struct mock *m = &peers[seeded_below(&seed, PEERS)];
 
-		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		if (!m->conn && i % 2) {
 			struct wire_conn *conn;
 
@@ -183,7 +182,7 @@ static void comings_and_goings_keep_the_order_of_hot_and_cold(void **state)
 			assert_true(mock_put(m->conn, sent++, 8));
 			mock_until(&hub, NULL, hub.next_tag == sent);
 		}
-		polls((uint32_t)(seed >> 40) % 100 ? 1 : COOL);
+		polls(seeded_below(&seed, 100) ? 1 : COOL);
 		for (uint32_t u = 0; u < wire()->up_cnt; u++)
 			assert_int_equal(wire()->up[u]->up_idx, u);
 		assert_true(wire()->hot_cnt <= wire()->up_cnt);

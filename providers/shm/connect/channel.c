@@ -220,8 +220,8 @@ static void channel_read(struct pshm_channel *c)
 		if (n == -FI_EAGAIN || n == -FI_ENOMEM)
 			return;
 		if (n != (ssize_t)sizeof(note)) {
-			if (n > 0)
-				pshm_received_close(&received);
+			/* an empty message has descriptors too */
+			pshm_received_close(&received);
 			channel_over(c);
 			return;
 		}

@@ -475,6 +475,27 @@ static void three_descriptors_end_the_socket(void **state)
 	pshm_region_close(&pair);
 }
 
+static void an_empty_message_ends_the_socket_and_leaves_no_descriptors(void **state)
+{
+	struct sys_local_received received;
+	struct pshm_region pair;
+	int sock, before, fds[2];
+	char byte;
+
+	mock_open(&a);
+	mock_open(&b);
+	pair = pair_made();
+	before = mock_descriptors();
+	fds[0] = fds[1] = pair.fd;
+	sock = stranger();
+	assert_int_equal(sys_local_send(sock, &byte, 0, fds, 2), 0);
+	pshm_sockets_look();
+	assert_int_equal(sys_local_recv(sock, &byte, 1, &received), 0);
+	sys_local_close(sock);
+	assert_int_equal(mock_descriptors(), before);
+	pshm_region_close(&pair);
+}
+
 static void memory_that_can_change_its_size_is_refused(void **state)
 {
 	struct pshm_region pair;
@@ -612,6 +633,7 @@ int main(void)
 		TEST_HIDDEN(forged_requests_are_refused_or_end_the_socket),
 		TEST_HIDDEN(a_pair_that_is_too_small_is_refused_in_it),
 		TEST_HIDDEN(three_descriptors_end_the_socket),
+		TEST_HIDDEN(an_empty_message_ends_the_socket_and_leaves_no_descriptors),
 		TEST_HIDDEN(memory_that_can_change_its_size_is_refused),
 		TEST_HIDDEN(who_reads_no_answers_for_a_while_keeps_the_socket),
 		TEST_HIDDEN(no_more_is_asked_at_a_time_than_there_is_room_for),

@@ -11,7 +11,7 @@
 #include "fault.h"
 #include "local_socket.h"
 #include "mock_engine.h"
-#include "mock_random.h"
+#include "seeded.h"
 #include "shm_endpoint.h"
 #include "socket.h"
 
@@ -223,10 +223,10 @@ static bool asleep[CNT], until_woken[CNT];
 
 static void step(uint64_t *seed)
 {
-	uint32_t i = mock_random(seed) % CNT;
+	uint32_t i = seeded_random(seed) % CNT;
 	struct mock *m = &ends[i];
 
-	switch (mock_random(seed) % 8) {
+	switch (seeded_random(seed) % 8) {
 	case 0: /* time passes */
 		for (uint64_t end = platform_now_ns() + NAP_NS; platform_now_ns() < end;)
 			platform_yield();

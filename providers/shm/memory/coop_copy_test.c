@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "coop_copy.h"
-#include "mock_random.h"
+#include "seeded.h"
 
 static struct pshm_coop_copy slot;
 
@@ -164,7 +164,7 @@ static void *sender(void *arg)
 
 	while (!atomic_load_explicit(&over, memory_order_acquire)) {
 		uint32_t gen = atomic_load_explicit(&told, memory_order_acquire), chunk;
-		uint32_t ended = 0, most = mock_random(&seed) % (2 * CHUNKS);
+		uint32_t ended = 0, most = seeded_random(&seed) % (2 * CHUNKS);
 		struct pshm_coop_task task;
 
 		if (gen == before) {
@@ -222,14 +222,15 @@ static void memory_is_the_receivers_again_once_no_chunk_is_held(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, sender, NULL), 0);
 	/* the sender may get no core for long: the alarm is the end */
 	for (uint32_t gen = 1; gen <= ROUNDS || !written; gen++) {
-		uint32_t cnt = 1 + mock_random(&seed) % CHUNKS, claimed, ours, failed;
-		uint32_t most = mock_random(&seed) % 3 ? UINT32_MAX : mock_random(&seed) % cnt;
+		uint32_t cnt = 1 + seeded_random(&seed) % CHUNKS, claimed, ours, failed;
+		uint32_t most = seeded_random(&seed) % 3 ? UINT32_MAX
+							 : seeded_random(&seed) % cnt;
 		struct pshm_coop_task task = task_of(cnt);
 
 		task.id = gen;
 		pshm_coop_copy_open(&slot, gen, &task);
 		atomic_store_explicit(&told, gen, memory_order_release);
-		if (mock_random(&seed) % 2)
+		if (seeded_random(&seed) % 2)
 			sched_yield();
 		ours = receive(gen, cnt, most, &claimed);
 		while (pshm_coop_copy_written(&slot, &failed) < claimed - ours)

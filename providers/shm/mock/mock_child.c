@@ -82,6 +82,13 @@ bool mock_child_start(int (*begin)(void), int (*body)(struct mock *m))
 	return false;
 }
 
+void mock_child_says(struct mock *m)
+{
+	mock_until(m, NULL, m->conn);
+	for (uint64_t i = 0; i < 100; i++)
+		mock_put(m->conn, i, (uint32_t)i);
+}
+
 void mock_child_ended(int status)
 {
 	int got;

@@ -41,6 +41,9 @@ void mock_board_close(void);
  */
 bool mock_child_start(int (*begin)(void), int (*body)(struct mock *m));
 
+/* mock_child_says - in a child: wait for a connection, and send 100 packets: tag i has i bytes */
+void mock_child_says(struct mock *m);
+
 /* mock_child_ended - collect the child, that is to end by itself with this status */
 void mock_child_ended(int status);
 

@@ -17,7 +17,7 @@
 #include "fault.h"
 #include "lines.h"
 #include "memfd.h"
-#include "mock_random.h"
+#include "seeded.h"
 #include "mock_victim.h"
 #include "peer_arena.h"
 #include "reader.h"
@@ -391,25 +391,25 @@ static void scribbled_arena_does_no_harm(void **state)
 		*directory = right;
 		for (uint32_t i = 0; i < 8; i++)
 			entry_set(i, chunk_fd, CHUNK);
-		atomic_store(&directory->head.cnt, mock_random(&seed) % 9);
+		atomic_store(&directory->head.cnt, seeded_random(&seed) % 9);
 		victim_shown(8);
 		for (int round = 0; round < 64 && b.conn; round++) {
 			unsigned char *d = (unsigned char *)directory;
 			unsigned char *s = (unsigned char *)pair->shown;
 
-			for (uint32_t i = mock_random(&seed) % 8; i; i--)
-				d[mock_random(&seed) % (64 * 9)] = (unsigned char)mock_random(
-					&seed);
-			s[mock_random(&seed) % (sizeof(pair->shown) + sizeof(pair->inside))] =
-				(unsigned char)mock_random(&seed);
+			for (uint32_t i = seeded_random(&seed) % 8; i; i--)
+				d[seeded_random(&seed) % (64 * 9)] =
+					(unsigned char)seeded_random(&seed);
+			s[seeded_random(&seed) % (sizeof(pair->shown) + sizeof(pair->inside))] =
+				(unsigned char)seeded_random(&seed);
 			if (round < 8)
-				read_address(0x10000000 + mock_random(&seed) % (10 * CHUNK),
-					     mock_random(&seed) % ROOM, &ops[round]);
+				read_address(0x10000000 + seeded_random(&seed) % (10 * CHUNK),
+					     seeded_random(&seed) % ROOM, &ops[round]);
 			for (int i = 0; i < 13 && b.conn; i++)
 				b.wire->ops->poll(b.wire);
-			if (b.conn && mock_random(&seed) % 4)
-				lend(mock_random(&seed) % 9, mock_random(&seed) % CHUNK,
-				     mock_random(&seed) % (uint32_t)CHUNK / 8);
+			if (b.conn && seeded_random(&seed) % 4)
+				lend(seeded_random(&seed) % 9, seeded_random(&seed) % CHUNK,
+				     seeded_random(&seed) % (uint32_t)CHUNK / 8);
 		}
 		victim_ends();
 		others_go_on();

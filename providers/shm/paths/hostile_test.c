@@ -16,7 +16,7 @@
 #include <rdma/fi_errno.h>
 #include "lines.h"
 #include "mock_engine.h"
-#include "mock_random.h"
+#include "seeded.h"
 #include "mock_victim.h"
 
 static struct mock a, b;
@@ -215,12 +215,12 @@ static void scribbled_mailbox_does_no_harm(void **state)
 		unsigned char *bytes = (unsigned char *)d->slots;
 
 		for (int i = 0; i < 512; i++)
-			bytes[mock_random(&seed) % sizeof(d->slots)] =
-				(unsigned char)mock_random(&seed);
+			bytes[seeded_random(&seed) % sizeof(d->slots)] =
+				(unsigned char)seeded_random(&seed);
 		/* now and then a valid phase, of a living process */
 		for (int i = 0; i < 8; i++)
-			atomic_store(&d->slots[mock_random(&seed) % PSHM_SLOTS].word,
-				     (uint64_t)getpid() << 32 | mock_random(&seed) % 8);
+			atomic_store(&d->slots[seeded_random(&seed) % PSHM_SLOTS].word,
+				     (uint64_t)getpid() << 32 | seeded_random(&seed) % 8);
 		atomic_fetch_add(&d->rung, PSHM_REQUEST_DOORBELL);
 		mock_poll(&b, NULL);
 	}
@@ -362,7 +362,7 @@ static void scribbled_pair_does_no_harm(void **state)
 		struct pshm_region region;
 		struct pshm_pair *pair = mock_victim_made(&b, &a, &region);
 		struct wire_conn *victim = b.conn;
-		uint32_t spread = 1u << mock_random(&seed) % 10;
+		uint32_t spread = 1u << seeded_random(&seed) % 10;
 
 		victims++;
 		for (int round = 0; round < 40 && b.conn == victim; round++) {
@@ -370,17 +370,18 @@ static void scribbled_pair_does_no_harm(void **state)
 			unsigned char *bytes = (unsigned char *)pair;
 
 			for (uint32_t i = 0; i < spread; i++)
-				bytes[mock_random(&seed) % region.len] =
-					(unsigned char)mock_random(&seed);
+				bytes[seeded_random(&seed) % region.len] =
+					(unsigned char)seeded_random(&seed);
 			/* publish lines of garbage: the end of it is what they say */
 			for (uint32_t i = 0; i < 4; i++) {
 				struct ring_line *line = &rx->lines[(rx->tail + i) & rx->mask];
-				uint64_t note = mock_random(&seed) >> mock_random(&seed) % 32;
-				uint32_t len = mock_random(&seed) >> mock_random(&seed) % 31;
+				uint64_t note = seeded_random(&seed) >>
+						seeded_random(&seed) % 32;
+				uint32_t len = seeded_random(&seed) >> seeded_random(&seed) % 31;
 
 				memcpy(line->header + offsetof(struct packet, len), &len,
 				       sizeof(len));
-				len = mock_random(&seed) >> mock_random(&seed) % 31;
+				len = seeded_random(&seed) >> seeded_random(&seed) % 31;
 				memcpy(line->payload, &len, sizeof(len));
 				line->header[offsetof(struct packet, tag) + 4] =
 					1; /* not in a row */

@@ -9,7 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -19,6 +21,7 @@
 #include "address.h"
 #include "service.h"
 #include "shm.h"
+#include "wire.h"
 
 static struct fi_provider *shm;
 
@@ -195,6 +198,54 @@ static void service_is_found_while_one_has_it(void **state)
 	assert_int_equal(pshm_service_find(&named, &found), -FI_EAGAIN);
 }
 
+static struct wire *open_with(const struct weft_addr *service)
+{
+	struct wire_attr attr = { .tx_size = 64, .bind = service };
+	struct weft_addr ours = { .version = ADDR_VERSION };
+	static char ep;
+	struct wire *wire;
+	char why[128];
+
+	assert_int_equal(pshm_wire_ops.open((struct engine_ep *)&ep, &attr, &ours, &wire, why,
+					    sizeof(why)),
+			 0);
+	return wire;
+}
+
+/* The child of a fork has all descriptors of its parent, and may live on. */
+static void service_is_free_when_its_process_has_closed_it(void **state)
+{
+	struct weft_addr named, found;
+	struct wire *wire;
+	char name[16], c;
+	int said[2];
+	pid_t pid;
+
+	snprintf(name, sizeof(name), "fork%d", (int)getpid());
+	assert_int_equal(pshm_service_addr(name, &named), 0);
+	assert_int_equal(pipe(said), 0);
+	wire = open_with(&named);
+	pid = fork();
+	if (!pid) {
+		alarm(60);
+		if (write(said[1], "c", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	assert_int_equal(read(said[0], &c, 1), 1);
+	assert_int_equal(pshm_service_find(&named, &found), 0);
+	pshm_wire_ops.close(wire);
+	assert_int_equal(pshm_service_find(&named, &found), -FI_EAGAIN);
+	wire = open_with(&named);
+	pshm_wire_ops.close(wire);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(said[0]);
+	close(said[1]);
+}
+
 static void destinations_are_its_own_addresses(void **state)
 {
 	struct fi_info *hints = info_alloc(), *info = NULL;
@@ -307,6 +358,7 @@ int main(void)
 		cmocka_unit_test(services_are_names_on_this_host),
 		cmocka_unit_test(node_may_be_an_address),
 		cmocka_unit_test(service_is_found_while_one_has_it),
+		cmocka_unit_test(service_is_free_when_its_process_has_closed_it),
 		cmocka_unit_test(addresses_are_checked_before_they_are_believed),
 	};
 

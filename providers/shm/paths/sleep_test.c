@@ -17,7 +17,7 @@
 #include "wake.h"
 #include "fault.h"
 #include "mock_engine.h"
-#include "mock_random.h"
+#include "seeded.h"
 #include "shm_endpoint.h"
 
 static struct mock a, b;
@@ -202,7 +202,7 @@ static int sleep_for(struct mock *m, uint64_t tag, uint32_t *slept, uint64_t *se
 	/*
 	 * sometimes it polls for a while first, so that the message arrives at any step of arming
 	 */
-	for (uint32_t spins = mock_random(seed) % 100; spins && m->next_tag <= tag; spins--)
+	for (uint32_t spins = seeded_random(seed) % 100; spins && m->next_tag <= tag; spins--)
 		mock_poll(m, NULL);
 	while (m->next_tag <= tag) {
 		struct pollfd p = { .fd = mock_poll_set(m), .events = POLLIN };
@@ -223,7 +223,7 @@ static int sleep_for(struct mock *m, uint64_t tag, uint32_t *slept, uint64_t *se
 /* Takes its time, so that the other one is at any step between polling and sleeping. */
 static bool put_later(struct mock *m, uint64_t tag, uint64_t *seed)
 {
-	for (uint32_t n = mock_random(seed) % 8 ? mock_random(seed) % 400 : 4000; n; n--)
+	for (uint32_t n = seeded_random(seed) % 8 ? seeded_random(seed) % 400 : 4000; n; n--)
 		platform_relax();
 	return mock_put(m->conn, tag, 8);
 }

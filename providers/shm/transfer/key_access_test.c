@@ -22,6 +22,7 @@
 #include "process_vm.h"
 #include "peer_keys.h"
 #include "share.h"
+#include "seeded.h"
 
 #define KEY    MOCK_KEY
 #define LEN    MOCK_KEYS_LEN
@@ -474,29 +475,23 @@ static void a_table_that_is_only_just_begun_is_looked_at_again(void **state)
 	assert_int_equal(mock_access_all(&k, true, KEY, 0, 9000), 0);
 }
 
-static uint64_t random_of(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
-	return *seed >> 32 ^ *seed << 32;
-}
-
 /* A word of the table becomes anything; what it names stays in memory that may be spoiled. */
 static void spoil(struct mr_line *lines, uint64_t *seed)
 {
-	struct mr_line *line = &lines[random_of(seed) % LINES];
+	struct mr_line *line = &lines[seeded_random(seed) % LINES];
 	_Atomic uint32_t *words = (_Atomic uint32_t *)line;
-	uint64_t value = random_of(seed);
+	uint64_t value = seeded_random(seed);
 
 	if (value & 1)
 		value %= LINES;
-	atomic_store(&words[random_of(seed) % 16], (uint32_t)value);
+	atomic_store(&words[seeded_random(seed) % 16], (uint32_t)value);
 	if (line == lines)
 		return;
-	atomic_store(&line->base, (uintptr_t)k.memory + random_of(seed) % 65536);
-	if (random_of(seed) % 4)
-		atomic_store(&line->len, random_of(seed) % (LEN - 65536));
+	atomic_store(&line->base, (uintptr_t)k.memory + seeded_random(seed) % 65536);
+	if (seeded_random(seed) % 4)
+		atomic_store(&line->len, seeded_random(seed) % (LEN - 65536));
 	else
-		atomic_store(&line->base, UINT64_MAX - random_of(seed) % 65536);
+		atomic_store(&line->base, UINT64_MAX - seeded_random(seed) % 65536);
 }
 
 static void a_hostile_table_does_no_harm(void **state)
@@ -519,17 +514,17 @@ static void a_hostile_table_does_no_harm(void **state)
 	/* A table that is no table when it is first looked at is not looked at again. */
 	assert_int_equal(mock_access_all(&k, true, KEY, 0, 9000), 0);
 	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t key = KEY + random_of(&seed) % LINES;
-		size_t len = 1 + random_of(&seed) % 9000;
+		uint64_t key = KEY + seeded_random(&seed) % LINES;
+		size_t len = 1 + seeded_random(&seed) % 9000;
 		int ret;
 
 		if (i % 100 == 0)
 			memcpy(lines, honest, sizeof(honest));
 		spoil(lines, &seed);
-		ret = mock_access_end(
-			&k,
-			mock_access_begin(&k, i % 2, key, random_of(&seed) % 65536, len, &op),
-			&op);
+		ret = mock_access_end(&k,
+				      mock_access_begin(&k, i % 2, key,
+							seeded_random(&seed) % 65536, len, &op),
+				      &op);
 		assert_true(ret <= 0);
 		done += !ret;
 	}

@@ -18,7 +18,7 @@
 #include <rdma/fi_errno.h>
 #include "arena.h"
 #include "mock_child.h"
-#include "mock_random.h"
+#include "seeded.h"
 #include "peer_arena.h"
 
 #define LEN    (1u << 20)
@@ -99,9 +99,9 @@ static void sender_that_is_killed_leaves_the_whole_payload_or_none(void **state)
 		mock_connected(&us, NULL, &board->child);
 		mock_until(&us, NULL, ({
 			mock_sweep(&us, NULL);
-			atomic_load(&board->written) > mock_random(&seed) % 4;
+			atomic_load(&board->written) > seeded_random(&seed) % 4;
 		}));
-		for (uint32_t polls = mock_random(&seed) % 8; polls; polls--)
+		for (uint32_t polls = seeded_random(&seed) % 8; polls; polls--)
 			us.wire->ops->poll(us.wire);
 		assert_int_equal(kill(child, SIGKILL), 0);
 		mock_until(&us, NULL, us.downs || us.wire->ops->check(us.conn));
@@ -240,7 +240,7 @@ static void receiver_that_is_killed_harms_nobody(void **state)
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		meet(receiver_body);
 		lend_to_child();
-		pause_ns(mock_random(&seed) % 200000);
+		pause_ns(seeded_random(&seed) % 200000);
 		assert_int_equal(kill(child, SIGKILL), 0);
 		mock_until(&us, NULL, !us.conn || us.wire->ops->check(us.conn));
 		end_and_reuse();
@@ -276,7 +276,7 @@ static void receiver_that_is_stopped_reports_no_byte_that_came_later(void **stat
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		meet(receiver_body);
 		lend_to_child();
-		pause_ns(mock_random(&seed) % 200000);
+		pause_ns(seeded_random(&seed) % 200000);
 		reuse_while_stopped(true);
 	}
 }

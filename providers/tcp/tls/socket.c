@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 #include "socket.h"
+#include "socket_call.h"
 
 static BIO_METHOD *method;
 static pthread_once_t method_once = PTHREAD_ONCE_INIT;
@@ -22,15 +23,24 @@ static int socket_write(BIO *bio, const char *bytes, int len)
 {
 	struct tls_socket *sock = BIO_get_data(bio);
 	ssize_t n;
+	int state;
 
+	BIO_clear_retry_flags(bio);
+	if (sock->out_err)
+		return len;
+	state = sys_uncancelled();
 	do
 		n = send(sock->fd, bytes, (size_t)len, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	sock->err = n < 0 ? errno : 0;
-	BIO_clear_retry_flags(bio);
-	if (n < 0 && again(sock->err))
+	sys_uncancelled_end(state);
+	if (n >= 0)
+		return (int)n;
+	if (again(errno)) {
 		BIO_set_retry_write(bio);
-	return (int)n;
+		return -1;
+	}
+	sock->out_err = errno;
+	return len;
 }
 
 static int socket_read(BIO *bio, char *room, int len)
@@ -39,7 +49,7 @@ static int socket_read(BIO *bio, char *room, int len)
 	ssize_t n;
 
 	do
-		n = recv(sock->fd, room, (size_t)len, 0);
+		n = sys_call_recvfrom(sock->fd, room, (size_t)len, 0, NULL, NULL);
 	while (n < 0 && errno == EINTR);
 	sock->err = n < 0 ? errno : 0;
 	BIO_clear_retry_flags(bio);

@@ -7,11 +7,16 @@
 
 #include <openssl/bio.h>
 
-/* What the socket has answered last; the caller's, and outlives the BIO. */
+/* The socket, and what it has answered; the caller's, and outlives the BIO. */
 struct tls_socket {
 	int fd;
-	/* errno of the last read or write; 0: it succeeded */
+	/* errno of the last read; 0: it succeeded */
 	int err;
+	/*
+	 * errno for which nothing can be sent any more; 0: none. What OpenSSL writes then is dropped, and
+	 * counts as written: it would not read what the other side has sent after a write that has failed.
+	 */
+	int out_err;
 };
 
 /* tls_socket_bio - returns a BIO over the socket, owned, or NULL. Source: BIO_meth_new(3) */

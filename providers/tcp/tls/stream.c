@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
+#include "cancel.h"
 #include "context.h"
 #include "socket.h"
 
@@ -29,6 +31,8 @@ struct tcp_tls {
 	bool up;
 	/* tls_recv() stopped for lack of room */
 	bool more;
+	/* A record that is encrypted waits for room in the socket */
+	bool waits;
 	/* errno of a failure, after which nothing moves; 0: none */
 	int err;
 };
@@ -75,10 +79,16 @@ struct tcp_tls *tls_create(struct tcp_tls_context *context, int fd, bool accepts
 	}
 	SSL_set_bio(tls->ssl, bio, bio);
 	SSL_set_default_read_buffer_len(tls->ssl, read_ahead);
-	if (accepts)
+	if (accepts) {
 		SSL_set_accept_state(tls->ssl);
-	else
-		SSL_set_connect_state(tls->ssl);
+		return tls;
+	}
+	SSL_set_connect_state(tls->ssl);
+	/*
+	 * Who does not take the PSK may show a certificate instead. None is trusted: there is no
+	 * authority to verify one by.
+	 */
+	SSL_set_verify(tls->ssl, SSL_VERIFY_PEER, NULL);
 	return tls;
 }
 
@@ -123,12 +133,13 @@ int tls_handshake(struct tcp_tls *tls, bool *out)
 	ret = SSL_do_handshake(tls->ssl);
 	*out = ret != 1 && SSL_want_write(tls->ssl);
 	if (ret == 1) {
-		tls->up = true;
-		return 1;
+		/* A PSK is a session to OpenSSL: without one the other side has not proved that it has it. */
+		tls->up = SSL_session_reused(tls->ssl);
+		return tls->up ? 1 : -FI_EKEYREJECTED;
 	}
 	err = failure(tls, ret);
 	if (err == EAGAIN)
-		return 0;
+		return -tls->socket.out_err;
 	return tls->ended || err == EIO ? -FI_EKEYREJECTED : -err;
 }
 
@@ -154,14 +165,31 @@ ssize_t tls_recv(struct tcp_tls *tls, const struct iovec *iov, size_t cnt)
 	tls->more = !at.cnt && !tls->err && SSL_has_pending(tls->ssl);
 	if (total || (tls->ended && !tls->err))
 		return (ssize_t)total;
-	errno = tls->err ? tls->err : EAGAIN;
-	return -1;
+	return -(tls->err ? tls->err : EAGAIN);
 }
 
-/* Takes a new key for what is sent next, when it is time. */
+/* Returns the errno for which nothing can be sent, or 0. */
+static int out_err(const struct tcp_tls *tls)
+{
+	return tls->err ? tls->err : tls->socket.out_err;
+}
+
+static bool has_room(const struct tcp_tls *tls)
+{
+	struct pollfd out = { .fd = tls->socket.fd, .events = POLLOUT };
+	int state = sys_uncancelled(), cnt = poll(&out, 1, 0);
+
+	sys_uncancelled_end(state);
+	return cnt == 1 && out.revents & POLLOUT;
+}
+
+/*
+ * Takes a new key for what is sent next, when it is time and the socket has room to announce it: OpenSSL
+ * does not read while an announcement waits, and two sides would wait for each other.
+ */
 static void rekey(struct tcp_tls *tls)
 {
-	if (tls->records < tls->rekey || SSL_want_write(tls->ssl))
+	if (tls->records < tls->rekey || tls->waits || !has_room(tls))
 		return;
 	if (SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED))
 		tls->records = 0;
@@ -194,24 +222,26 @@ ssize_t tls_send(struct tcp_tls *tls, const struct iovec *iov, size_t cnt)
 	uint8_t room[RECORD_LEN];
 	size_t total = 0, len, n;
 	const void *bytes;
+	int done;
 
 	ERR_clear_error();
 	cursor_move(&at, 0);
-	while (at.cnt && !tls->err) {
+	while (at.cnt && !out_err(tls)) {
 		rekey(tls);
 		bytes = record_bytes(at, room, &len);
-		if (SSL_write_ex(tls->ssl, bytes, len, &n)) {
-			cursor_move(&at, n);
-			total += n;
-			tls->records++;
-		} else if (failure(tls, 0) == EAGAIN) {
+		done = SSL_write_ex(tls->ssl, bytes, len, &n);
+		tls->waits = !done && failure(tls, 0) == EAGAIN;
+		if (tls->waits)
 			break;
-		}
+		if (!done || out_err(tls))
+			continue;
+		cursor_move(&at, n);
+		total += n;
+		tls->records++;
 	}
 	if (total)
 		return (ssize_t)total;
-	errno = tls->err ? tls->err : EAGAIN;
-	return -1;
+	return -(out_err(tls) ? out_err(tls) : EAGAIN);
 }
 
 bool tls_pending(const struct tcp_tls *tls)

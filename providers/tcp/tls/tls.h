@@ -10,7 +10,8 @@
 /*
  * TLS_REKEY_RECORDS - records after which a sender takes a new key
  *
- * AES-GCM is safe for 2^24.5 records of one key. Source: RFC 8446, section 5.5
+ * AES-GCM is safe for 2^24.5 records of one key: there is time to wait for room in the socket. Source:
+ * RFC 8446, section 5.5
  */
 #define TLS_REKEY_RECORDS (1u << 22)
 

@@ -16,7 +16,7 @@ import sys
 sys.dont_write_bytecode = True
 
 from parts import Certificates, Site, encoded  # noqa: E402
-from stand import check, run_case, wait_until  # noqa: E402
+from stand import END_S, check, run_case, wait_until  # noqa: E402
 
 SKIP = 77
 
@@ -168,6 +168,9 @@ def registrations(build):
         commands(site, names)
         for lender in site.lenders:
             lender.signal(signal.SIGTERM)
+        # Each ends its registration before it ends.
+        for lender in site.lenders:
+            lender.popen.wait(END_S)
         site.wait_devices(0, 3)
         elsewhere(site)
 

@@ -139,16 +139,16 @@ class Site:
                          f'--initial-cluster-token={self.folder.name}', '--logger=zap', '--log-level=error',
                          *self.options], self.folder)]
 
-    def ask_member(self, i, path, body):
+    def ask_member(self, i, path, body, seconds=20):
         """What etcd itself says."""
         request = urllib.request.Request(f'http://127.0.0.1:{self.ports[i]}/v3/{path}', json.dumps(body).encode())
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=2) as answer:
+        with opener.open(request, timeout=seconds) as answer:
             return json.loads(answer.read())
 
     def works(self, i):
         try:
-            return self.ask_member(i, 'kv/range', {'key': encoded('x')})
+            return self.ask_member(i, 'kv/range', {'key': encoded('x')}, 2)
         except OSError:
             return None
 
@@ -166,7 +166,7 @@ class Site:
     def status(self, i):
         """What a member says of itself, or None."""
         try:
-            return self.ask_member(i, 'maintenance/status', {})
+            return self.ask_member(i, 'maintenance/status', {}, 2)
         except OSError:
             return None
 
@@ -218,8 +218,21 @@ class Site:
         return {device['name']: device['state'] for device in json.loads(out)['devices']}
 
     def wait_devices(self, cnt, seconds=20):
-        wait_until(f'{cnt} devices are listed', lambda: len(self.devices()) == cnt, seconds)
-        return self.devices()
+        """Those that are listed, once they are so many. A list that fails is asked for again."""
+        said = []
+
+        def listed():
+            try:
+                said[:] = [self.devices()]
+            except Failed as why:
+                said[:] = [why]
+                return False
+            return len(said[0]) == cnt
+        try:
+            wait_until(f'{cnt} devices are listed', listed, seconds)
+        except Failed as why:
+            raise Failed(f'{why}; the last list: {said[0]}') from None
+        return said[0]
 
     def __enter__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='weft-directory.'))

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The C library's <stdbool.h>, for sources that the library and the module share. */
+#ifndef KOFI_STDBOOL_H
+#define KOFI_STDBOOL_H
+
+#include <rdma/fi_types.h>
+
+#endif
