@@ -50,6 +50,7 @@ def initrd(modules, busybox, init, settings):
     entries.append(('settings', stat.S_IFREG | 0o644, settings.encode()))
     for file in files:
         entries.append((f'modules/{file.name}', stat.S_IFREG | 0o644, file.read_bytes()))
-    order = '\n'.join(file.name for file in files) + '\n'
+    # None, where the kernel has all of it.
+    order = ''.join(f'{file.name}\n' for file in files)
     entries.append(('modules/order', stat.S_IFREG | 0o644, order.encode()))
     return archive(entries)

@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The jobs: which machines, and what they run. job.py explains the words."""
+import os
+
+import kernel_jobs
 from job import Command, Iommu, Job, Machine, Module, Nvme, Tests, Window, Wire
+
+# The job 'kofi-blk' loads and unloads its modules so often.
+BLK_ROUNDS = max(int(kernel_jobs.ROUNDS or 30) // 5, 5)
+
+# Rounds of the job 'kofi-blk-rates'
+RATE_ROUNDS = int(os.environ.get('WEFT_RATE_ROUNDS', '3'))
 
 PINGPONG = '$BUILD/tools/weft pingpong --check --iterations=5 --sizes=8,4k,1M'
 
@@ -18,6 +27,8 @@ def half_of_two(name, number, pingpong):
         ))
 
 
+BLK_MODULES = (Module('kofi', 'kernel', 'scripts/kofi-source'), Module('kofi_sockets', 'kernel'),
+               Module('kofi_blk', 'kernel'))
 LENDER = '/run/lent/lender'
 # That of the other machine
 FAR = '10.0.0.1'
@@ -209,6 +220,88 @@ JOBS = (
         )),),
         wanted=('OK', 'TIMEOUT', 'OK', 'FAIL', 'FAIL')),
 
+    *kernel_jobs.JOBS,
+
+    # A device that another host lends over TCP is a disk of this one; the host is the same machine.
+    Job('kofi-blk', seconds=420, machines=(Machine(
+        memory=768,
+        kernel='slub_debug=FZP,kmalloc-*',
+        modules=('ext4', *BLK_MODULES),
+        commands=(
+            Command('a keeper and a controller that do wrong', '$BUILD/tests/vm/false_controller', seconds=120),
+            Command('a controller over a file, and a lender', './disk lent'),
+            Command('a keeper makes a disk', './disk keep --fail=20'),
+            Command('what is written is read, and is in the file',
+                    'dd if=/dev/urandom of=/run/disk/some bs=64k count=16 && '
+                    'dd if=/run/disk/some of=/dev/kofiblk0 bs=64k oflag=direct && '
+                    'dd if=/dev/kofiblk0 of=/run/disk/back bs=64k count=16 iflag=direct && '
+                    'cmp /run/disk/some /run/disk/back && cmp -n 1048576 /run/disk/some /run/disk/backing'),
+            Command('modules in use are not unloaded', './disk stays kofi_blk && ./disk stays kofi_sockets'),
+            Command('a tree is copied, and read after it was mounted again', './disk tree'),
+            Command('a disk in use is not removed',
+                    'kill $(cat /run/disk/keeper.pid) && ./disk wait grep busy /run/disk/keeper.log && '
+                    '[ -b /dev/kofiblk0 ]'),
+            Command('the controller is killed and started again', './disk killed', seconds=120),
+            Command('without one requests fail, and go on with the next', './disk gone', seconds=120),
+            Command('the keeper is killed', './disk bereft'),
+            Command('another keeper makes a disk', './disk wait ./disk keep --fail=300'),
+            Command('fio verifies what it has written, also when the controller is killed', './disk verified', seconds=120),
+            Command('a controller that says nothing is given up after 30 s', './disk silent', seconds=120),
+            Command('a disk is removed, and its modules',
+                    './disk end keeper && [ ! -e /dev/kofiblk0 ] && rmmod kofi_blk kofi_sockets kofi'),
+            Command(f'{BLK_ROUNDS} rounds of loading, borrowing, returning and unloading leave nothing',
+                    f'./disk rounds {BLK_ROUNDS}', seconds=30 + 6 * BLK_ROUNDS),
+        )),)),
+
+    # The machine that lends is gone from one moment to the next, while what the other one writes is flushed block by block.
+    # Its disk is then lent again, by the other machine: what was flushed is there.
+    Job('kofi-blk-lost', seconds=300, machines=(
+        Machine('a', memory=384, devices=(Nvme('disk', mib=64, stays=True), Wire('wire')), modules=('nvme', 'virtio_net'),
+            commands=(
+                Command('has an address', address(1)),
+                Command('a controller over its disk, and a lender',
+                        'BACKING=/dev/nvme0n1 AT=10.0.0.1 WEFT_LENDER=10.0.0.1 ./disk lent && ./meet lent'),
+                Command('is gone while the other one writes',
+                        './meet writes && sleep 5 && echo b >/proc/sysrq-trigger; sleep 1000', seconds=120, dies=True),
+            )),
+        Machine('b', memory=384, devices=(Nvme('disk', mib=64, stays=True), Wire('wire')),
+            modules=('virtio_net', *BLK_MODULES),
+            commands=(
+                Command('has an address', address(2)),
+                Command('a keeper makes a disk', f'./meet lent && WEFT_LENDER={FAR} ./disk keep --fail=2'),
+                Command('writes, and flushes each block, until the lender is gone',
+                        './meet writes && ./flushed write /dev/kofiblk0 /run/flushed 7', seconds=120),
+                Command('the disk is returned', './disk end keeper'),
+                Command('lends the same disk itself',
+                        'modprobe nvme && ./disk wait [ -b /dev/nvme0n1 ] && BACKING=/dev/nvme0n1 ./disk lent && ./disk keep'),
+                Command('all that was flushed is there', './flushed compare /dev/kofiblk0 /run/flushed 7', seconds=120),
+            )),
+    )),
+
+    # What such a disk does in a second, beside the kernel's own: figures, of which none fails.
+    Job('kofi-blk-rates', seconds=90 + 50 * RATE_ROUNDS, machines=(Machine(
+        memory=1024,
+        modules=('nvmet-tcp', 'nvme-tcp', *BLK_MODULES),
+        commands=(
+            Command('a controller over a file, and a lender', './disk lent'),
+            Command('a keeper makes a disk', './disk keep'),
+            Command('reads and writes of 4 KiB',
+                    f'command -v fio >/dev/null || exit 77; RATE_ROUNDS={RATE_ROUNDS} ./disk rates',
+                    seconds=50 + 50 * RATE_ROUNDS, figures=True),
+        )),)),
+
+    # The same by what it costs: one processor, whose clock counts instructions, so that a second is 10^9 of them.
+    Job('kofi-blk-cost', seconds=300, machines=(Machine(
+        cpus=1, counts=True, memory=1024,
+        modules=('nvmet-tcp', 'nvme-tcp', *BLK_MODULES),
+        commands=(
+            Command('a controller over a file, and a lender', './disk lent'),
+            Command('a keeper makes a disk', './disk keep'),
+            Command('what reads and writes of 4 KiB take',
+                    'command -v fio >/dev/null || exit 77; RATE_ROUNDS=1 RATE_SECONDS=1 ./disk rates',
+                    seconds=240, figures=True),
+        )),)),
+
     # Another processor, emulated whole: what qemu-user can't do (tests/arm64/cannot.txt), and shm.
     Job('arm64', seconds=1800, machines=(Machine(arch='aarch64', memory=1024,
         commands=(
@@ -218,3 +311,6 @@ JOBS = (
             Tests(('stress',), ('*_shm*', '*over shm*'), seconds=300),
         )),)),
 )
+
+# The disk of the kernel, on the kernel that looks for errors
+JOBS += tuple(kernel_jobs.debug(job) for job in JOBS if job.name == 'kofi-blk')

@@ -19,19 +19,25 @@ import tempfile
 import time
 
 from initrd import initrd
-from job import Module
-from packages import Unavailable, command, own_arch
+from job import DebianModule, Module
+from packages import Failed, Unavailable, command, own_arch
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 
 # How a kernel says that it is broken.
-TROUBLE = re.compile(rb'Kernel panic|Oops[: -]|kernel BUG at|BUG: |Internal error: |WARNING: CPU:|'
-                     rb'Unable to handle kernel|general protection fault, ')
+TROUBLE = re.compile(rb'Kernel panic|Oops[: -]|kernel BUG at|BUG: |BUG \S+ \(|Internal error: |WARNING: CPU:|'
+                     rb'Unable to handle kernel|general protection fault, |'
+                     # of lockdep
+                     rb'WARNING: (?:possible|suspicious|inconsistent|bad |Nested |held lock|lock held|\S+-safe -> )|'
+                     rb'still has locks held|INFO: trying to register non-static key|'
+                     # of kmemleak
+                     rb'unreferenced object 0x')
 # How long it may go on to say why.
 TROUBLE_SECONDS = 3
 # What of a console is printed.
 TAIL = 6000
+MACHINE_ENDED = 'its machine had ended'
 
 # A processor's QEMU, its options and the kernel's. lpj: an emulated clock is no good for measuring.
 QEMU = {
@@ -39,11 +45,15 @@ QEMU = {
                'console=ttyS0 no_timer_check lpj=10000000 mitigations=off'),
     'aarch64': (['qemu-system-aarch64', '-M', 'virt,gic-version=3'], 'console=ttyAMA0'),
 }
-# The best processor that is emulated, but what takes an emulator long: another level of page tables,
-# pointers that are signed.
-CPU = {'x86_64': 'max,la57=off', 'aarch64': 'neoverse-n1'}
+# The best processor that is emulated, but what takes an emulator long: another level of page tables, pointers
+# that are signed, and copies by `rep movsb`, which it carries out byte after byte.
+CPU = {'x86_64': 'max,la57=off,erms=off', 'aarch64': 'neoverse-n1'}
 # A warning is an error. A host that is busy is no deadlock of the machine.
 KERNEL = 'loglevel=5 panic=-1 panic_on_warn=1 oops=panic nowatchdog net.ifnames=0'
+
+# Of modules: a warning is an error, those of sparse too where that is installed. What a debugger needs would be most of
+# their length, and of the time that they take.
+MODULES = ['W=1', 'KCFLAGS=-Werror', 'DEBUG_CFLAGS=', *(['C=1', 'CF=-Wsparse-error'] if shutil.which('sparse') else [])]
 
 CROSS = {'aarch64': ['ARCH=arm64', 'CROSS_COMPILE=aarch64-linux-gnu-']}
 
@@ -81,17 +91,19 @@ def patience(arch):
 
 @dataclasses.dataclass
 class Outcome:
-    """How a command ended: result is what meson's log calls it, OK, FAIL, TIMEOUT or SKIP."""
+    """How a command ended: result is what meson's log calls it, OK, FAIL, TIMEOUT or SKIP. printed: its text is,
+    also when it has passed."""
     name: str
     result: str
     seconds: float
     text: str
+    printed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class Trouble:
-    """What the kernel said, and when that was read."""
-    line: bytes
+    """Where on the console the kernel said it, and when that was read."""
+    at: int
     since: float
 
 
@@ -139,12 +151,23 @@ class Run:
         return path
 
     def module(self, described, arch, packages):
-        """Build a job.Module; the path of its file."""
-        folder = self.folder / f'{described.name}-{arch}'
-        shutil.copytree(SOURCE / described.folder, folder)
-        options = [] if arch == own_arch() else CROSS[arch]
-        command(['make', '-s', '-C', packages.headers(arch), f'M={folder}', f'WEFT={SOURCE}', *options,
-                 'modules'])
+        """Build a job.Module, with the others of its folder, once; the path of its file."""
+        if isinstance(described, DebianModule):
+            built = packages.module(described.name, described.folder, described.option, arch)
+            return pathlib.Path(shutil.copy(built, self.folder))
+        folder = self.folder / f'{described.folder.replace("/", "-")}-{arch}'
+        if not folder.exists():
+            source = SOURCE
+            if described.sources:
+                source = self.folder / f'sources-{folder.name}'
+                command([SOURCE / described.sources, source])
+            shutil.copytree(source / described.folder, folder)
+            options = [] if arch == own_arch() else CROSS[arch]
+            # What modules that were built before export to this one.
+            symbols = ' '.join(map(str, sorted(self.folder.glob(f'*-{arch}/Module.symvers'))))
+            command(['make', '-s', f'-j{len(os.sched_getaffinity(0))}', '-C', packages.headers(arch), f'M={folder}',
+                     f'WEFT={source}', f'KBUILD_EXTRA_SYMBOLS={symbols}', *MODULES, *options, 'modules'])
+            check_patch(packages.headers(arch), sorted((source / described.folder).rglob('*.[ch]')))
         return folder / f'{described.name}.ko'
 
     def memory(self, name, length):
@@ -164,6 +187,19 @@ class Run:
             self.wires[name] = list(enumerate(ends, 1))
         number, end = self.wires[name].pop(0)
         return end, number
+
+
+def check_patch(headers, sources):
+    """No errors by the kernel's own checker of sources, where there is one: the debugging kernel has it, Debian's
+    headers have not. Its warnings are matters of style, of which this project has its own."""
+    checker = headers / 'scripts' / 'checkpatch.pl'
+    if not checker.exists() or not shutil.which('perl'):
+        return
+    said = subprocess.run(['perl', checker, '--no-tree', '--terse', '--no-summary', '--file', *sources],
+                          capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    errors = [line for line in said.stdout.splitlines() if ' ERROR: ' in line]
+    if errors or not said.stdout and said.returncode:
+        raise Failed('\n'.join(['checkpatch finds errors:', *errors, said.stderr]))
 
 
 def inside(module, run):
@@ -218,7 +254,9 @@ class Guest:
         busybox = packages.unpacked('busybox-static', machine.arch) / 'bin' / 'busybox'
         first = self.folder / 'initrd'
         first.write_bytes(initrd(kernel.modules, busybox, HERE / 'init', self.settings(kernel)))
-        if kvm_usable(machine.arch):
+        if machine.counts:
+            accelerator = ['-accel', 'tcg,thread=single', '-icount', 'shift=0', '-cpu', CPU[machine.arch]]
+        elif kvm_usable(machine.arch):
             # An IOMMU that remaps interrupts wants the chip for them in QEMU.
             chip = ',kernel-irqchip=split' if machine.arch == 'x86_64' else ''
             accelerator = ['-accel', f'kvm{chip}', '-cpu', 'host']
@@ -258,9 +296,7 @@ class Guest:
         self.console += said
         found = None if self.trouble else TROUBLE.search(self.console, begin)
         if found:
-            end = self.console.find(b'\r', found.start())
-            self.trouble = Trouble(self.console[found.start():end if end > 0 else None],
-                                   time.monotonic())
+            self.trouble = Trouble(found.start(), time.monotonic())
         return bool(said)
 
     def new_outcomes(self):
@@ -275,11 +311,13 @@ class Guest:
             text = self.output(number)
             if result in {'FAIL', 'TIMEOUT'}:
                 text += f'\nstatus {how}'
-            yield Outcome(command.name, result, float(now) - float(since), text)
+            yield Outcome(command.name, result, float(now) - float(since), text, command.figures)
 
     def unfinished(self, end):
         """The outcomes of commands that did not end: the first of them was running."""
         left = [number for number in range(len(self.commands)) if number not in self.told]
+        if left and self.commands[left[0]].dies and end.why == MACHINE_ENDED:
+            yield Outcome(self.commands[left.pop(0)].name, 'OK', 0, '')
         for number in left:
             text = f'did not end: {end.why}' if number == left[0] else 'was not reached'
             yield Outcome(self.commands[number].name, 'TIMEOUT' if end.late else 'FAIL', 0,
@@ -287,8 +325,7 @@ class Guest:
 
     def console_text(self):
         """The end of what the console said, or where trouble began."""
-        begin = max(self.console.find(self.trouble.line) - TAIL // 4 if self.trouble else
-                    len(self.console) - TAIL, 0)
+        begin = max(self.trouble.at - TAIL // 4 if self.trouble else len(self.console) - TAIL, 0)
         return self.console[begin:begin + TAIL].decode(errors='replace').strip()
 
     def output(self, number):
@@ -319,13 +356,15 @@ def watch(guests, seconds, report):
         for outcome in guest.new_outcomes():
             report(guest, outcome)
         end = end or trouble_of(guest)
-    return end or End('its machine had ended', False)
+    return end or End(MACHINE_ENDED, False)
 
 
 def trouble_of(guest):
     if not guest.trouble:
         return None
-    return End(f'kernel of {guest.machine.name}: {guest.trouble.line.decode(errors="replace")}', False)
+    # All of the line, whose end may have been read later.
+    line = guest.console[guest.trouble.at:].split(b'\r', 1)[0]
+    return End(f'kernel of {guest.machine.name}: {line.decode(errors="replace")}', False)
 
 
 def reason_to_end(guests, deadline, seconds):

@@ -19,6 +19,9 @@ import shutil
 import subprocess
 import tempfile
 
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+MODULE = SOURCE / 'scripts' / 'debian-module'
+
 APT_LISTS = '/var/lib/apt/lists'
 # What Debian calls a processor.
 DEBIAN = {'x86_64': 'amd64', 'aarch64': 'arm64'}
@@ -63,10 +66,12 @@ def command(argv, **options):
 
 class Packages:
     """What apt offers now, and what of it is in the cache. Use it in a `with`: what unpacked()
-    has returned stays in the cache until the end."""
+    has returned stays in the cache until the end. debugging: the kernel is that of scripts/debug-kernel."""
 
-    def __init__(self):
+    def __init__(self, debugging=False):
         self.folder = cache_folder()
+        self.debugging = debugging
+        self.debug_folder = None
         self.answers = {}
         self.updated = False
         self.held = contextlib.ExitStack()
@@ -85,12 +90,38 @@ class Packages:
         return self._again(self._unpacked, name, arch)
 
     def kernel(self, arch):
-        """Debian's newest kernel for a processor."""
+        """The kernel for a processor: Debian's newest, or the debugging one."""
+        if self.debugging:
+            folder = self._debug_kernel(arch)
+            return Kernel((folder / 'release').read_text().strip(), folder / 'image', folder / 'modules')
         return self._again(self._kernel, arch)
 
     def headers(self, arch):
         """The folder that a module for that kernel is built with (make -C)."""
+        if self.debugging:
+            return self._debug_kernel(arch) / 'build'
         return self._again(self._headers, arch)
+
+    def module(self, name, folder, option, arch):
+        """The file of a module that Debian's kernel leaves out."""
+        if arch != own_arch():
+            raise Unavailable(f'{name} is built for this machine\'s processor alone')
+        return pathlib.Path(command([MODULE, name, folder, option, self.headers(arch), self.folder]).strip())
+
+    def _debug_kernel(self, arch):
+        """The folder of the debugging kernel, which is built if there is none yet."""
+        if arch != own_arch() or arch != 'x86_64':
+            raise Unavailable('the debugging kernel is one for x86_64, built there')
+        if self.debug_folder:
+            return self.debug_folder
+        build = SOURCE / 'scripts' / 'debug-kernel'
+        done = subprocess.run([build, self.folder], stdout=subprocess.PIPE, text=True, check=False,
+                              stdin=subprocess.DEVNULL)
+        if done.returncode:
+            raise Failed(f'{build} has failed')
+        self.debug_folder = pathlib.Path(done.stdout.strip())
+        self._hold(self.debug_folder)
+        return self.debug_folder
 
     @staticmethod
     def _again(fetch, *args):
