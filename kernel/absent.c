@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parts of the engine that the kernel module does not have: scalable endpoints, poll and wait sets,
- * named address vectors, triggered operations, collectives. Functions that open such an object
- * fail with -FI_ENOSYS. The others are called for objects that have none of them: they do nothing.
+ * Parts of the engine that the kernel module does not have: poll and wait sets, named address vectors,
+ * triggered operations, collectives. Functions that open such an object fail with -FI_ENOSYS. The others
+ * are called for objects that have none of them: they do nothing.
  */
 #include <rdma/fi_errno.h>
 #include "av_fid.h"
@@ -10,36 +10,8 @@
 #include "coll.h"
 #include "nosys.h"
 #include "poll_fid.h"
-#include "sep_fid.h"
 #include "trigger.h"
 #include "wait_set_fid.h"
-
-/* Scalable endpoints */
-
-int engine_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
-		    void *context)
-{
-	return -FI_ENOSYS;
-}
-
-bool engine_sep_busy(const struct engine_ep *ep)
-{
-	return false;
-}
-
-bool engine_sep_awaits(const struct engine_ep *ep)
-{
-	return false;
-}
-
-int engine_sep_bind(struct engine_ep *ep, struct fid *target, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-void engine_sep_free(struct engine_ep *ep)
-{
-}
 
 /* Poll sets and wait sets */
 

@@ -92,6 +92,8 @@ kofi_engine = \
 	engine/object/pep_request.c \
 	engine/object/routes.c \
 	engine/object/safe.c \
+	engine/object/sep_close.c \
+	engine/object/sep_fid.c \
 	engine/object/srx_fid.c \
 	engine/object/wait_obj.c
 

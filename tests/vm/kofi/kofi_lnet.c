@@ -28,6 +28,9 @@
 #define STATUS	  0xfffffffbull /* of a transfer, sent as data of its completion */
 #define WAIT_MS	  10000
 #define TX_CREDIT 256
+#define GROUPS	  2 /* of processors, with a context of each kind; one of them is used here */
+#define GROUP	  1
+#define RX_BITS	  8
 
 #define TRY(call)                                                                      \
 	do {                                                                           \
@@ -191,7 +194,7 @@ struct peer {
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *rx_cq, *tx_cq;
-	struct fid_ep *ep;
+	struct fid_ep *sep, *tx, *rx;
 	struct fid_mr *mr;
 	fi_addr_t other;
 	struct kofi_wait rx_wait, tx_wait;
@@ -312,11 +315,26 @@ static int peer_memory(struct peer *p)
 	return p->many.bytes && p->out && p->bulk ? 0 : -FI_ENOMEM;
 }
 
+/* The contexts of a group are enabled when they have their queues, after the endpoint. */
+static int contexts_open(struct peer *p, struct fi_info *info)
+{
+	size_t least = MESSAGE;
+
+	info->tx_attr->op_flags = FI_COMPLETION | FI_TRANSMIT_COMPLETE;
+	info->tx_attr->size = TX_CREDIT;
+	TRY(fi_rx_context(p->sep, GROUP, info->rx_attr, &p->rx, p));
+	TRY(fi_tx_context(p->sep, GROUP, info->tx_attr, &p->tx, p));
+	TRY(fi_setopt(&p->rx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
+		      sizeof(least)));
+	TRY(fi_ep_bind(p->rx, &p->rx_cq->fid, FI_RECV));
+	TRY(fi_ep_bind(p->tx, &p->tx_cq->fid, FI_TRANSMIT));
+	TRY(fi_enable(p->rx));
+	return fi_enable(p->tx);
+}
+
 static int peer_open(struct peer *p, struct fi_info *info)
 {
-	struct fi_av_attr av = { .type = FI_AV_UNSPEC, .rx_ctx_bits = 8 };
-	struct fid_ep *scalable;
-	size_t least = MESSAGE;
+	struct fi_av_attr av = { .type = FI_AV_UNSPEC, .rx_ctx_bits = RX_BITS };
 	void *ops;
 
 	TRY(peer_memory(p));
@@ -324,18 +342,13 @@ static int peer_open(struct peer *p, struct fi_info *info)
 	REFUSED(FI_ENOSYS, fi_open_ops(&p->fabric->fid, "fabric_ops_v1", 0, &ops, NULL));
 	TRY(fi_domain(p->fabric, info, &p->domain, p));
 	TRY(fi_av_open(p->domain, &av, &p->av, p));
-	REFUSED(FI_ENOSYS, fi_scalable_ep(p->domain, info, &scalable, p));
+	info->ep_attr->tx_ctx_cnt = info->ep_attr->rx_ctx_cnt = GROUPS;
+	TRY(fi_scalable_ep(p->domain, info, &p->sep, p));
+	TRY(fi_scalable_ep_bind(p->sep, &p->av->fid, 0));
+	TRY(fi_enable(p->sep));
 	TRY(queue_open(p, &p->rx_wait, &p->rx_cq));
 	TRY(queue_open(p, &p->tx_wait, &p->tx_cq));
-	info->tx_attr->op_flags = FI_COMPLETION | FI_TRANSMIT_COMPLETE;
-	info->tx_attr->size = TX_CREDIT;
-	TRY(fi_endpoint(p->domain, info, &p->ep, p));
-	TRY(fi_setopt(&p->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
-		      sizeof(least)));
-	TRY(fi_ep_bind(p->ep, &p->av->fid, 0));
-	TRY(fi_ep_bind(p->ep, &p->rx_cq->fid, FI_RECV));
-	TRY(fi_ep_bind(p->ep, &p->tx_cq->fid, FI_TRANSMIT));
-	TRY(fi_enable(p->ep));
+	TRY(contexts_open(p, info));
 	/* Both queues call from now on. */
 	rx_wake(&p->rx_wait);
 	tx_wake(&p->tx_wait);
@@ -347,8 +360,11 @@ static int peer_knows(struct peer *p, struct peer *other)
 	char name[64];
 	size_t len = sizeof(name);
 
-	TRY(fi_getname(&other->ep->fid, name, &len));
-	return fi_av_insert(p->av, name, 1, &p->other, 0, NULL) == 1 ? 0 : -FI_ENOMEM;
+	TRY(fi_getname(&other->sep->fid, name, &len));
+	if (fi_av_insert(p->av, name, 1, &p->other, 0, NULL) != 1)
+		return -FI_ENOMEM;
+	p->other = fi_rx_addr(p->other, GROUP, RX_BITS);
+	return 0;
 }
 
 static void fid_close(struct fid *fid)
@@ -372,7 +388,9 @@ static void peer_close(struct peer *p)
 	/* Works that are queued from now on leave the queues alone. */
 	WRITE_ONCE(p->closing, true);
 	CLOSE(p->mr);
-	CLOSE(p->ep);
+	CLOSE(p->tx);
+	CLOSE(p->rx);
+	CLOSE(p->sep);
 	works_end(p);
 	CLOSE(p->tx_cq);
 	CLOSE(p->rx_cq);
@@ -399,7 +417,7 @@ static int moved_until(struct peer *p, const atomic_t *count, int value)
 static int buffer_post(struct peer *p)
 {
 	WRITE_ONCE(p->many.over, false);
-	return fi_recv(p->ep, p->many.bytes, BUFFER, NULL, FI_ADDR_UNSPEC, &p->many);
+	return fi_recv(p->rx, p->many.bytes, BUFFER, NULL, FI_ADDR_UNSPEC, &p->many);
 }
 
 static int buffer_over(struct peer *p)
@@ -432,13 +450,13 @@ static int messages(struct peer *a, struct peer *b)
 		if (READ_ONCE(b->many.over))
 			TRY(buffer_post(b));
 		memset(a->out, i, len);
-		AGAIN(fi_send(a->ep, a->out, len, NULL, a->other, a));
+		AGAIN(fi_send(a->tx, a->out, len, NULL, a->other, a));
 		TRY(moved_until(a, &a->sent, i + 1 + before));
 		TRY(moved_until(b, &b->received, i + 1));
 	}
 	if (READ_ONCE(b->many.over))
 		TRY(buffer_post(b));
-	TRY(fi_cancel(&b->ep->fid, &b->many));
+	TRY(fi_cancel(&b->rx->fid, &b->many));
 	return buffer_over(b);
 }
 
@@ -448,8 +466,8 @@ static int status(struct peer *a, struct peer *b)
 	struct fi_msg_tagged msg = { .addr = b->other, .tag = KEY, .context = b };
 	int sent = atomic_read(&a->sent), statuses = atomic_read(&b->statuses);
 
-	AGAIN(fi_trecvmsg(b->ep, &msg, FI_COMPLETION));
-	AGAIN(fi_tsenddata(a->ep, NULL, 0, NULL, STATUS, a->other, KEY, a));
+	AGAIN(fi_trecvmsg(b->rx, &msg, FI_COMPLETION));
+	AGAIN(fi_tsenddata(a->tx, NULL, 0, NULL, STATUS, a->other, KEY, a));
 	TRY(moved_until(a, &a->sent, sent + 1));
 	return moved_until(b, &b->statuses, statuses + 1);
 }
@@ -477,12 +495,12 @@ static int transfer(struct peer *a, struct peer *b, bool write)
 	memset(write ? b->bulk : a->bulk, 0, BULK);
 	fill(write ? a->bulk : b->bulk, write);
 	/* A tag makes no access complete at its target. */
-	REFUSED(FI_EBADFLAGS, write ? fi_writemsg(a->ep, &msg, FI_TAGGED | FI_COMPLETION)
-				    : fi_readmsg(a->ep, &msg, FI_TAGGED | FI_COMPLETION));
+	REFUSED(FI_EBADFLAGS, write ? fi_writemsg(a->tx, &msg, FI_TAGGED | FI_COMPLETION)
+				    : fi_readmsg(a->tx, &msg, FI_TAGGED | FI_COMPLETION));
 	if (write)
-		AGAIN(fi_writemsg(a->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+		AGAIN(fi_writemsg(a->tx, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	else
-		AGAIN(fi_readmsg(a->ep, &msg, FI_COMPLETION));
+		AGAIN(fi_readmsg(a->tx, &msg, FI_COMPLETION));
 	TRY(moved_until(a, &a->sent, sent + 1));
 	if (memcmp(a->bulk, b->bulk, BULK))
 		return -FI_EIO;
