@@ -267,7 +267,8 @@ static int ask_turn(struct rds_conn *c)
 	uint64_t now = platform_now_ns();
 	int err = 0;
 
-	if (now - c->heard_ns > RDS_DEAD_NS)
+	/* Its answer may have come, and this side has not run since. */
+	if (now - c->heard_ns > RDS_DEAD_NS && !rds_socket_waiting(c->fd))
 		err = -FI_ECONNREFUSED;
 	else if (now >= c->again_ns)
 		err = hello_say(c, now);
