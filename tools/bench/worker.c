@@ -10,6 +10,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@ static void become(const char *program, const char *library, const char *which, 
 	size_t cnt = 0;
 	char *path, **args;
 
+	signal(SIGPIPE, SIG_DFL);
 	while (argv[cnt])
 		cnt++;
 	args = calloc(cnt + 4, sizeof(*args));
@@ -82,6 +84,7 @@ int worker_start(struct worker *child, const char *program, const char *library,
 	int command[2], answer[2], rc;
 
 	memset(child, 0, sizeof(*child));
+	signal(SIGPIPE, SIG_IGN);
 	rc = open_pipes(command, answer);
 	if (rc)
 		return rc;

@@ -36,6 +36,7 @@ struct worker_sample {
  * @which:    argument of its --worker
  * @argv:     the arguments of this process after "bench", NULL-terminated
  *
+ * From then on this process ignores SIGPIPE: that a child is gone is an error of worker_samples().
  * Prints the reason of a failure. Returns 0 or -errno, with no child left.
  */
 int worker_start(struct worker *child, const char *program, const char *library,

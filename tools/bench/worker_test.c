@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The lines of driven children. */
+/*
+ * The lines of driven children, and one that dies: this program itself, which is started with arguments as
+ * such a child is.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "worker.h"
 #include "figures.h"
@@ -54,12 +58,35 @@ static void a_sample_line_is_read(void **state)
 	assert_int_equal(worker_sample_parse("Segmentation fault", &sample), -EINVAL);
 }
 
-int main(void)
+static void the_end_of_a_child_is_an_error(void **state)
 {
+	char *none[] = { NULL };
+	struct worker_sample sample;
+	struct worker child;
+	siginfo_t end;
+
+	assert_int_equal(worker_start(&child, NULL, NULL, "A", none), 0);
+	assert_int_equal(waitid(P_PID, (id_t)child.pid, &end, WEXITED | WNOWAIT), 0);
+	worker_go(&child);
+	assert_int_equal(worker_samples(&child, &sample, 1), -EPIPE);
+	worker_stop(&child);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct results_config config = { .provider = "tcp",
+						      .prov_version = "1",
+						      .build = "none",
+						      .library = "none" };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_introduces_itself),
 		cmocka_unit_test(a_sample_line_is_read),
+		cmocka_unit_test(the_end_of_a_child_is_an_error),
 	};
 
+	if (argc > 1) {
+		worker_ready_print(stdout, &config);
+		return EXIT_SUCCESS;
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
