@@ -152,7 +152,8 @@ soak:
 
 check-user:
 	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS)
-	scripts/check-as-user $(BUILD)-user
+	@$(MAKE) --no-print-directory build
+	scripts/check-as-user $(BUILD) $(BUILD)-user
 
 format:
 	@$(DEPS) $(STYLE_PKGS)
