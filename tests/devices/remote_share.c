@@ -21,6 +21,8 @@
 #define BLOCK	512u
 #define PART	(1u << 20)
 #define WAIT_MS 30000
+/* Many of these share a processor, and renewals are late there. */
+#define LEASE_MS 60000
 
 struct use {
 	struct weft_lender *lender;
@@ -43,7 +45,9 @@ static void must(const char *what, long err)
 
 static void use_begin(struct use *u, const char *lender, bool blocking)
 {
-	struct weft_borrow_attr borrow = { .size = sizeof(borrow), .flags = WEFT_BORROW_SHARED };
+	struct weft_borrow_attr borrow = { .size = sizeof(borrow),
+					   .flags = WEFT_BORROW_SHARED,
+					   .ms = LEASE_MS };
 	struct weft_nvme_attr attr = { .size = sizeof(attr),
 				       .depth = DEPTH,
 				       .flags = blocking ? WEFT_NVME_BLOCKING : 0 };
