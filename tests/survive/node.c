@@ -14,7 +14,7 @@
 
 #define API FI_VERSION(1, 20)
 
-unsigned int node_secs = 30;
+unsigned int node_secs = 60;
 
 /* Stage */
 

@@ -62,7 +62,7 @@ void stage_pass(void *stage, int gate);
 /* stage_passed - how often */
 uint32_t stage_passed(void *stage, int gate);
 
-/* node_secs - for whatever is waited for; of this process and its children. 30 unless a test says more */
+/* node_secs - for whatever is waited for; of this process and its children. 60 unless a test says more */
 extern unsigned int node_secs;
 
 struct node {

@@ -23,7 +23,8 @@
 #define TAG_FRIEND 0x700000000u
 #define RETRY	   1024 /* turns after an operation with a foe that failed */
 #define ALONE	   32	/* times that the victim saw nothing of, before it may have the core */
-#define WAIT_NS	   60000000000u
+#define WAIT_NS	   120000000000u
+#define SECS	   120 /* whatever is waited for, where foes take the processors */
 
 enum gate { GATE_VICTIM, GATE_FRIEND, GATE_ENOUGH, GATE_OVER, GATE_QUIET };
 
@@ -397,6 +398,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	provider = argv[1];
+	node_secs = SECS;
 	r = stage_open(sizeof(*r));
 	r->seed = node_seed();
 	r->key = r->seed << 8 | 0xff;
