@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "sockets.h"
 
@@ -343,4 +344,37 @@ int close(int fd)
 		return REAL(int, "close", int)(fd);
 	m->events = 0;
 	return 0;
+}
+
+/* The library makes these calls by their numbers: no thread is cancelled in them (sys/socket_call.h, sys/epoll.c). */
+long syscall(long number, ...)
+{
+	long a[6];
+	va_list args;
+
+	va_start(args, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	switch (number) {
+	case SYS_connect:
+		return connect((int)a[0], (const struct sockaddr *)a[1], (socklen_t)a[2]);
+	case SYS_sendto:
+		if (!a[4])
+			return send((int)a[0], (const void *)a[1], (size_t)a[2], (int)a[3]);
+		break;
+	case SYS_sendmsg:
+		return sendmsg((int)a[0], (const struct msghdr *)a[1], (int)a[2]);
+	case SYS_recvfrom:
+		if (!a[4])
+			return recv((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3]);
+		break;
+	case SYS_recvmsg:
+		return recvmsg((int)a[0], (struct msghdr *)a[1], (int)a[2]);
+	case SYS_epoll_pwait:
+		return epoll_wait((int)a[0], (struct epoll_event *)a[1], (int)a[2], (int)a[3]);
+	case SYS_close:
+		return close((int)a[0]);
+	}
+	return REAL(long, "syscall", long, ...)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
