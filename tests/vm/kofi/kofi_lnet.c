@@ -228,16 +228,18 @@ static void take(struct peer *p, const struct fi_cq_data_entry *entry)
 		else
 			atomic_inc(&p->errors);
 	} else if (entry->flags & FI_RECV) {
+		/* Who sees the message counted sees whether it was the buffer's last. */
+		if (entry->flags & FI_MULTI_RECV)
+			WRITE_ONCE(p->many.over, true);
 		/* The end of the buffer may be told by itself. */
 		if (entry->len) {
 			if (entry->len < 2 || at < p->many.bytes ||
 			    at + entry->len > p->many.bytes + BUFFER ||
 			    at[0] != at[entry->len - 1])
 				atomic_inc(&p->errors);
+			smp_mb__before_atomic();
 			atomic_inc(&p->received);
 		}
-		if (entry->flags & FI_MULTI_RECV)
-			p->many.over = true;
 	} else {
 		atomic_inc(&p->sent);
 	}
@@ -408,7 +410,7 @@ static void peer_close(struct peer *p)
 /* Until @count is @value; every completion is followed by a look. */
 static int moved_until(struct peer *p, const atomic_t *count, int value)
 {
-	while (atomic_read(count) < value && !atomic_read(&p->errors))
+	while (atomic_read_acquire(count) < value && !atomic_read(&p->errors))
 		if (!wait_for_completion_timeout(&p->moved, msecs_to_jiffies(WAIT_MS)))
 			return -FI_ETIMEDOUT;
 	return atomic_read(&p->errors) ? -FI_EIO : 0;
