@@ -307,6 +307,7 @@ static void offer_connects(struct offer *offer)
 	offer->tx.caps &= ~MSG_LACKS;
 	offer->rx.caps &= ~MSG_LACKS;
 	offer->domain.caps &= ~MSG_LACKS;
+	offer->domain.max_ep_tx_ctx = offer->domain.max_ep_rx_ctx = 1;
 	offer->domain.tx_ctx_cnt = offer->domain.rx_ctx_cnt = offer->domain.max_ep_srx_ctx =
 		MSG_CTX_CNT;
 }
