@@ -248,6 +248,7 @@ void engine_tx_release(struct engine_tx_ctx *tx)
 	if (tx->cq)
 		engine_unref(&tx->cq->refs);
 	tx->cq = NULL;
+	tx->selective = false; /* a scalable endpoint's context may be opened again */
 	engine_tx_unbind(tx);
 }
 
@@ -256,6 +257,7 @@ void engine_rx_release(struct engine_rx_ctx *rx)
 	if (rx->cq)
 		engine_unref(&rx->cq->refs);
 	rx->cq = NULL;
+	rx->selective = false;
 	engine_rx_unbind(rx);
 }
 

@@ -367,6 +367,34 @@ static void closed_context_is_not_counted_in_the_next(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
+static void closed_context_leaves_the_next_its_completions(void **state)
+{
+	const uint64_t selective = FI_SELECTIVE_COMPLETION;
+	struct fid_cq *cq = cq_open();
+	struct fid_ep *tx, *rx;
+	struct scalable a;
+	char buf[16];
+
+	sep_open(&a);
+	sep_enable(&a);
+	assert_int_equal(fi_tx_context(a.sep, 1, NULL, &tx, NULL), 0);
+	assert_int_equal(fi_rx_context(a.sep, 1, NULL, &rx, NULL), 0);
+	assert_int_equal(fi_ep_bind(tx, &cq->fid, FI_TRANSMIT | selective), 0);
+	assert_int_equal(fi_ep_bind(rx, &cq->fid, FI_RECV | selective), 0);
+	assert_int_equal(fi_close(&tx->fid), 0);
+	assert_int_equal(fi_close(&rx->fid), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	for (int i = 0; i < CTX_CNT; i++)
+		sep_ctx_open(&a, i);
+	assert_int_equal(fi_trecv(a.rx[1], buf, 16, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]),
+			 0);
+	END_TAKEN(fi_tsend(a.tx[1], "next", 5, NULL, fi_rx_addr(a.addr, 1, BITS), 1,
+			   &contexts[1]), );
+	expect(a.rx_cq[1], &contexts[0]);
+	expect(a.tx_cq[1], &contexts[1]);
+	sep_close(&a);
+}
+
 /* An atomic read has no operand, but a place for its result. */
 static void closed_context_has_what_it_fetches(void **state)
 {
@@ -495,6 +523,7 @@ int main(int argc, char **argv)
 		ONE_DOMAIN_TEST(closed_context_leaves_memory_alone),
 		ONE_DOMAIN_TEST(closed_context_sends_what_was_injected),
 		ONE_DOMAIN_TEST(closed_context_is_not_counted_in_the_next),
+		ONE_DOMAIN_TEST(closed_context_leaves_the_next_its_completions),
 		ONE_DOMAIN_TEST(closed_context_has_what_it_fetches),
 		ONE_DOMAIN_TEST(counters_and_aliases_of_contexts_work),
 		ONE_DOMAIN_TEST(threads_have_a_context_each),
