@@ -351,6 +351,8 @@ static int engine_sep_fill(struct engine_ep *ep)
 
 static void engine_sep_undo(struct engine_ep *ep)
 {
+	struct engine_domain *domain = ep->domain;
+
 	/* What was not allocated is NULL. */
 	if (!ep->sep_txs || !ep->sep_rxs || !ep->rxs) {
 		platform_free(ep->sep_txs);
@@ -360,7 +362,9 @@ static void engine_sep_undo(struct engine_ep *ep)
 		ep->sep_rxs = NULL;
 		ep->rxs = NULL;
 	}
+	engine_enter(domain);
 	engine_ep_end(ep);
+	engine_leave(domain);
 }
 
 #define SEP_OPEN "fi_scalable_ep"
