@@ -33,16 +33,21 @@ void engine_round_rest(struct engine_domain *domain);
 void engine_single_more(struct engine_domain *domain);
 
 /*
- * engine_ep_deaf - returns true while as many completions of receives and of peers' accesses are unread as may be
+ * engine_ep_deaf - returns true while as many completions of receives and of peers' accesses are unread as may be,
+ * in the queue of one of its receive contexts
  * What peers send stays in their connections until they are read: else a queue would grow for as long as they like.
  */
 static inline bool engine_ep_deaf(const struct engine_ep *ep)
 {
-	const struct engine_cq *cq = ep->rx.cq;
-
-	if (PLATFORM_HELD_MAX == UINT32_MAX || !cq)
+	if (PLATFORM_HELD_MAX == UINT32_MAX)
 		return false;
-	return unlikely(cq->queue.tail - cq->queue.head >= PLATFORM_HELD_MAX);
+	for (uint32_t i = 0; i < ep->rx_cnt; i++) {
+		const struct engine_cq *cq = ep->rxs[i] ? ep->rxs[i]->cq : NULL;
+
+		if (cq && unlikely(cq->queue.tail - cq->queue.head >= PLATFORM_HELD_MAX))
+			return true;
+	}
+	return false;
 }
 
 /* engine_ep_poll - poll the wires of one endpoint. Returns true if a poll moved something */
