@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,11 @@
 /* Between two looks whether a lock is free. */
 #define LOCK_LOOK_MS 20
 
-/* A file as a whole: written beside the old one, brought to the disk, and put into its place. */
-static int replace(const char *folder, const char *name, const char *text)
+/*
+ * A file as a whole: written beside the old one, and put into its place; brought to the disk before if it outlives the host
+ * (@lasts). Leases do not: their controllers are processes, and renewals would wait for the disk.
+ */
+static int replace(const char *folder, const char *name, const char *text, bool lasts)
 {
 	char path[4096], fresh[4096];
 	size_t len = strlen(text);
@@ -50,7 +54,7 @@ static int replace(const char *folder, const char *name, const char *text)
 		text += n;
 		len -= (size_t)n;
 	}
-	if (!err && fdatasync(fd))
+	if (!err && lasts && fdatasync(fd))
 		err = -errno;
 	close(fd);
 	if (!err && rename(fresh, path))
@@ -185,7 +189,7 @@ int journal_write(const char *folder, uint64_t device, const struct journal_leas
 	if (!err) {
 		text = json_dumps(root, JSON_COMPACT);
 		device_name(device, name);
-		err = text ? replace(folder, name, text) : -ENOMEM;
+		err = text ? replace(folder, name, text, false) : -ENOMEM;
 	}
 	free(text);
 	json_decref(root);
@@ -252,5 +256,5 @@ int journal_node(const char *folder, uint64_t *node)
 			return -errno;
 	while (!*node);
 	snprintf(text, sizeof(text), "%016" PRIx64 "\n", *node);
-	return replace(folder, "node", text);
+	return replace(folder, "node", text, true);
 }
