@@ -90,6 +90,15 @@ static int make_zeroes(struct sync *s, const struct piece *p)
 	return write_zeroes(s, p);
 }
 
+/* The timer of interrupts (vector.c) may end the call: that is no error of the disk. Returns 0 or an errno */
+static int bring_to_disk(struct sync *s)
+{
+	while (fdatasync(s->f.fd))
+		if (errno != EINTR)
+			return errno;
+	return 0;
+}
+
 static bool sync_start(struct backend *b, struct piece *p)
 {
 	struct sync *s = (struct sync *)b;
@@ -110,8 +119,8 @@ static bool sync_start(struct backend *b, struct piece *p)
 	case PIECE_FLUSH:
 		break;
 	}
-	if (!error && (p->durable || p->op == PIECE_FLUSH) && fdatasync(s->f.fd))
-		error = errno;
+	if (!error && (p->durable || p->op == PIECE_FLUSH))
+		error = bring_to_disk(s);
 	if (error)
 		p->status = file_status(p, error);
 	return true;
@@ -135,7 +144,7 @@ static void sync_close(struct backend *b)
 {
 	struct sync *s = (struct sync *)b;
 
-	fdatasync(s->f.fd);
+	bring_to_disk(s);
 	close(s->f.fd);
 	free(s->room);
 	free(s);
