@@ -26,6 +26,8 @@
 
 /* Devices that a lender may have. */
 #define LENDER_DEVICES_MAX 65536u
+/* And leases that one may have */
+#define LENDER_LEASES_MAX 65536u
 
 /* Namespaces of which a device's properties are kept, by number. */
 #define DEVICE_NAMESPACES 16u

@@ -52,6 +52,8 @@ static int take_answer(int fd, struct request *request, uint16_t kind, uint32_t 
 
 	do {
 		n = packet_recv(fd, iov, 2, request->got, &cnt, left_ms(until));
+		if (n == -EMFILE && request->msg.seq != seq)
+			continue;
 		if (n <= 0)
 			return n ? (int)n : -EPIPE;
 		if (n >= (ssize_t)sizeof(request->msg) &&
@@ -407,8 +409,8 @@ int weft_lease_list(struct weft_lender *lender, uint64_t device, struct weft_lea
 
 		if (err == -ENOENT)
 			break;
-		/* By number: it would begin anew for ever. */
-		if (!err && msg->lease <= after)
+		/* By number: it would begin anew for ever, or go on for as long as there are numbers. */
+		if (!err && (msg->lease <= after || n == LENDER_LEASES_MAX))
 			err = -ENOPROTOOPT;
 		if (err)
 			return err;

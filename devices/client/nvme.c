@@ -129,6 +129,9 @@ static int open_pair(struct weft_nvme *qp)
 		request.msg.fd_cnt = 1;
 	}
 	err = device_ask(qp->dev, &request);
+	/* There is a pair, but no room for its descriptors here: closing has to end it. */
+	if (err == -EMFILE && !request.msg.status && request.msg.fd_cnt)
+		qp->qid = (uint16_t)request.msg.index;
 	if (err)
 		return err;
 	if (!request.msg.fd_cnt || request.msg.fd_cnt > 2) {
@@ -248,8 +251,8 @@ int weft_nvme_close(struct weft_nvme *qp)
 	if (*at)
 		*at = qp->next;
 	pthread_mutex_unlock(&dev->lock);
-	if (qp->qid)
-		device_ask(dev, &request);
+	if (qp->qid && device_ask(dev, &request) == -ESTALE)
+		nvme_outlast(qp);
 	if (qp->remote)
 		remote_close(qp);
 	if (qp->bridge)

@@ -95,6 +95,12 @@ const struct span *nvme_span(struct weft_nvme *qp, const void *buf, size_t len, 
 /* nvme_wake - have who sleeps on the pair's descriptor look at it; any thread, under the lock of its device */
 void nvme_wake(struct weft_nvme *qp);
 
+/*
+ * nvme_outlast - of a lease that has ended: wait until the controller no longer accesses this process's memory, which ends as
+ * for weft_nvme_poll() after 10 s of silence
+ */
+void nvme_outlast(struct weft_nvme *qp);
+
 /* nvme_completion - of a command that the device has ended so */
 struct weft_nvme_completion nvme_completion(void *arg, uint32_t nvme);
 

@@ -415,6 +415,16 @@ static ssize_t take_or_cancel(struct weft_nvme *qp, struct weft_nvme_completion 
 	return n || !over ? (ssize_t)n : cancel(qp, done, cnt, err);
 }
 
+void nvme_outlast(struct weft_nvme *qp)
+{
+	struct weft_nvme_completion lost;
+
+	/* Over a bridge, and of another host, it does not reach this process's memory. */
+	while (!qp->bridge && !qp->remote && !is_over(qp))
+		if (!take(qp, &lost, 1))
+			poll(NULL, 0, 1);
+}
+
 /* Say whether interrupts are wanted. Before one sleeps one looks once more. */
 static void want_interrupts(struct weft_nvme *qp, bool want)
 {

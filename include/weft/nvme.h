@@ -104,7 +104,11 @@ struct weft_nvme_completion {
 int weft_nvme_open(struct weft_device *dev, const struct weft_nvme_attr *attr,
 		   struct weft_nvme **qp);
 
-/* weft_nvme_close - end it; what is under way is lost. Returns 0. */
+/*
+ * weft_nvme_close - end it; what is under way is lost
+ * Where the lease has ended, a controller of this host that is late may be at it still: that is waited for, until it has been
+ * silent for 10 seconds. Returns 0.
+ */
 int weft_nvme_close(struct weft_nvme *qp);
 
 /* weft_nvme_namespace - returns 0, or -ENODEV: no such one, and what weft_nvme_open() returns */
