@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -336,6 +337,32 @@ def users_have_connections_each(build):
             os.waitpid(child, 0)
 
 
+def borrower_without_descriptors(build):
+    """Queue pairs that it can't have are nobody's: none is left of those whose descriptors did not fit."""
+    with stand.Stand(build) as s, Driven(s) as borrower:
+        borrower.ask('borrow', 60000, 1, 0)
+        borrower.ask('alloc')
+        borrower.ask('window')
+        pid = borrower.popen.pid
+        limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        there = max(map(int, os.listdir(f'/proc/{pid}/fd'))) + 1
+        refused = 0
+        for room in range(16):
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (there + room, limit[1]))
+            for _ in range(8):
+                if borrower.try_('pair', 4, 0)[0]:
+                    refused += 1
+                else:
+                    borrower.ask('unpair')
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
+        check(refused, 'none was refused')
+        borrower.ask('pair', 4, 0)
+        lease = s.leases()[0]
+        check(lease['queue_pairs'] == 1, f'{lease}')
+        borrower.ask('unpair')
+        borrower.ask('return')
+
+
 def listens(path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
         return not one.connect_ex(str(path))
@@ -475,7 +502,7 @@ def events(build):
 
 CASES = (events, returned, expired, revoked, borrower_stopped, borrower_killed, controller_killed, controller_late,
          controller_stopped, lender_stopped, lender_killed_and_back, lender_back_and_stopped, lender_never_back,
-         lender_without_standard_files, ticket_that_nobody_reads, users_have_connections_each)
+         lender_without_standard_files, ticket_that_nobody_reads, users_have_connections_each, borrower_without_descriptors)
 
 
 def main(build, case):
