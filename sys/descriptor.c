@@ -109,3 +109,15 @@ int sys_descriptor_keep(int fd)
 	sys_descriptor_close(fd);
 	return kept;
 }
+
+bool sys_descriptor_room(int fd)
+{
+	int more[3];
+	size_t cnt = 0, room = sizeof(more) / sizeof(more[0]);
+
+	while (cnt < room && (more[cnt] = fcntl(fd, F_DUPFD_CLOEXEC, 0)) >= 0)
+		cnt++;
+	for (size_t i = 0; i < cnt; i++)
+		sys_descriptor_close(more[i]);
+	return cnt == room;
+}

@@ -11,6 +11,7 @@
 #define WEFT_SYS_DESCRIPTOR_H
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -27,6 +28,9 @@
  * Returns it under its number, which is above 2; -1: it is closed, there is none (EMFILE).
  */
 int sys_descriptor_keep(int fd);
+
+/* sys_descriptor_room - returns true if the process can have three more; @fd: one that it has */
+bool sys_descriptor_room(int fd);
 
 /* sys_descriptor_open - open a file, close-on-exec, for a short time: it gets any number */
 int sys_descriptor_open(const char *path, int flags);

@@ -165,6 +165,27 @@ static void where_only_those_are_left_there_is_none(void **state)
 	assert_int_equal(status_of(pid), 0);
 }
 
+static void room_is_for_three(void **state)
+{
+	struct rlimit limit = { 16, 16 };
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (setrlimit(RLIMIT_NOFILE, &limit))
+			_exit(98);
+		while (dup(STDOUT_FILENO) >= 0)
+			;
+		close(15);
+		close(14);
+		if (sys_descriptor_room(STDOUT_FILENO) || errno != EMFILE)
+			_exit(1);
+		close(13);
+		_exit(!sys_descriptor_room(STDOUT_FILENO) || fcntl(13, F_GETFD) != -1 ||
+		      fcntl(15, F_GETFD) != -1);
+	}
+	assert_int_equal(status_of(pid), 0);
+}
+
 static void one_is_left_open(void **state)
 {
 	int before = mock_descriptors(), fd = open_memory();
@@ -323,6 +344,7 @@ int main(void)
 		cmocka_unit_test(nothing_gets_the_number_of_a_standard_stream),
 		cmocka_unit_test(nor_where_few_are_allowed),
 		cmocka_unit_test(where_only_those_are_left_there_is_none),
+		cmocka_unit_test(room_is_for_three),
 		cmocka_unit_test(one_is_left_open),
 		cmocka_unit_test(a_poll_ends_when_it_may),
 		cmocka_unit_test(a_thread_is_not_cancelled_in_them),

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "connect.h"
+#include "descriptor.h"
 #include "wake.h"
 #include "service.h"
 #include "socket.h"
@@ -18,6 +19,16 @@
 /* Sizes of a pair of processes that reach each other through /proc, and of others. */
 const struct pshm_sizes pshm_small_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, 0 };
 static const struct pshm_sizes whole_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, PSHM_AREA_LEN };
+
+/*
+ * The memory of a request, whose descriptor is held until it is answered. Who answers opens two more for a moment: if requests
+ * had them all, endpoints of this process would wait for each other. Returns 0 or -FI_E*.
+ */
+static int pair_create(const struct pshm_wire *w, const struct pshm_sizes *sizes,
+		       struct pshm_region *region)
+{
+	return sys_descriptor_room(w->own_inbox.fd) ? pshm_pair_create(sizes, region) : -FI_EMFILE;
+}
 
 /*
  * Writes a request to the peer's mailbox, if it has a free slot. The other requests wait, and hold
@@ -33,7 +44,7 @@ static int offer_pair(struct pshm_conn *conn)
 	err = pshm_mailbox_claim(conn->inbox.addr, w->pid, &conn->ticket);
 	if (err)
 		return err;
-	err = pshm_pair_create(&pshm_small_pair, &region);
+	err = pair_create(w, &pshm_small_pair, &region);
 	if (err)
 		goto err_drop;
 	pshm_conn_attach(conn, &region, &pshm_small_pair);
@@ -107,7 +118,7 @@ static int connect_by_socket(struct pshm_conn *conn)
 
 	if (!pshm_sockets_room(conn->addr.nonce))
 		return -FI_EAGAIN;
-	err = pshm_pair_create(sizes, &region);
+	err = pair_create(conn->wire, sizes, &region);
 	if (err)
 		return err;
 	pshm_hello_put(region.addr, PSHM_REQUESTER, &conn->hello);
