@@ -74,10 +74,9 @@ static void the_end_of_a_child_is_an_error(void **state)
 
 int main(int argc, char **argv)
 {
-	static const struct results_config config = { .provider = "tcp",
-						      .prov_version = "1",
-						      .build = "none",
-						      .library = "none" };
+	static const struct results_config config = {
+		.provider = "tcp", .prov_version = "1", .build = "none", .library = "none"
+	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_introduces_itself),
 		cmocka_unit_test(a_sample_line_is_read),

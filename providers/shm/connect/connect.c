@@ -27,7 +27,8 @@ static const struct pshm_sizes whole_pair = { PSHM_LINE_CNT, PSHM_DATA_LEN, PSHM
 static int pair_create(const struct pshm_wire *w, const struct pshm_sizes *sizes,
 		       struct pshm_region *region)
 {
-	return sys_descriptor_room(w->own_inbox.fd) ? pshm_pair_create(sizes, region) : -FI_EMFILE;
+	return sys_descriptor_room(w->own_inbox.fd) ? pshm_pair_create(sizes, region)
+						    : -FI_EMFILE;
 }
 
 /*
