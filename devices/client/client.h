@@ -11,6 +11,7 @@
 #ifndef WEFT_DEVICES_CLIENT_H
 #define WEFT_DEVICES_CLIENT_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -232,6 +233,12 @@ void keeper_wake(struct weft_lender *lender);
  * lease when it returns.
  */
 int device_ask(struct weft_device *dev, struct request *request);
+
+/* request_fds_lost - whether @err is that of an answer which has what was asked for, and whose descriptors do not fit here */
+static inline bool request_fds_lost(const struct request *request, int err)
+{
+	return err == -EMFILE && !request->msg.status && request->msg.fd_cnt;
+}
 
 /*
  * device_keep - renew a lease, or learn how long one runs that others renew

@@ -129,8 +129,8 @@ static int open_pair(struct weft_nvme *qp)
 		request.msg.fd_cnt = 1;
 	}
 	err = device_ask(qp->dev, &request);
-	/* There is a pair, but no room for its descriptors here: closing has to end it. */
-	if (err == -EMFILE && !request.msg.status && request.msg.fd_cnt)
+	/* Closing has to end the pair. */
+	if (request_fds_lost(&request, err))
 		qp->qid = (uint16_t)request.msg.index;
 	if (err)
 		return err;

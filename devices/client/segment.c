@@ -85,8 +85,7 @@ static int device_memory(struct weft_segment *seg)
 	struct request request = { .msg = { .kind = LEASE_MEMORY, .len = seg->len } };
 	int err = device_ask(seg->dev, &request);
 
-	/* It has lent some, but there is no room for its descriptors here. */
-	if (err == -EMFILE && !request.msg.status && request.msg.fd_cnt) {
+	if (request_fds_lost(&request, err)) {
 		request.msg = (struct lease_message){ .kind = LEASE_UNMEMORY,
 						      .index = request.msg.index,
 						      .count = request.msg.count };
