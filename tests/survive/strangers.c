@@ -199,7 +199,6 @@ bool strangers_play(void *stage, void (*const roles[3])(void *stage, int rank))
 	bool ok = true;
 
 	setenv("FI_LOG_SUBSYS", "core", 0); /* each stranger is reported */
-	node_secs = 60;
 	for (int i = 0; i < 3; i++)
 		pids[i] = stage_start(stage, i, PLAY_SECS, roles[i]);
 	for (int i = 0; i < 3; i++)
