@@ -4,15 +4,16 @@
 #include "slot_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "nvmed.h"
+#include "packet/packet.h"
 
 /* Messages that one call answers, before others have their turn */
 #define MESSAGES_AT_ONCE 16
@@ -30,57 +31,20 @@ static int watch(struct slot *s, int fd)
 	return epoll_ctl(s->c->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-/* Whether a file is the socket of nobody: then it goes. */
-static bool stale_remove(const struct sockaddr_un *addr)
-{
-	struct stat st;
-	bool stale;
-	int fd;
-
-	if (lstat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
-		return false;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return false;
-	stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
-		errno == ECONNREFUSED;
-	close(fd);
-	return stale && !unlink(addr->sun_path);
-}
-
-static int slot_bind(struct slot *s, const struct sockaddr_un *addr)
-{
-	mode_t mask = umask(0177);
-	int ret = bind(s->listener, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
-
-	if (ret == -EADDRINUSE && stale_remove(addr))
-		ret = bind(s->listener, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno
-										      : 0;
-	umask(mask);
-	return ret;
-}
-
 int slot_open(struct slot *s, struct nvmed *c, const char *path)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct stat st;
 	int ret;
 
 	*s = (struct slot){ .c = c, .path = path, .owner = -1 };
 	for (uint32_t i = 0; i < SLOT_PEERS; i++)
 		s->peers[i] = -1;
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(addr.sun_path, path);
 	if (getrandom(&s->answer.run, sizeof(s->answer.run), 0) != sizeof(s->answer.run))
 		return -errno;
-	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	s->listener = packet_listen(path, 0600);
 	if (s->listener < 0)
-		return -errno;
-	ret = slot_bind(s, &addr);
-	if (ret)
-		goto err_close;
-	if (stat(path, &st) || listen(s->listener, SLOT_PEERS)) {
+		return s->listener;
+	if (fcntl(s->listener, F_SETFL, O_NONBLOCK) || stat(path, &st)) {
 		ret = -errno;
 		goto err_unlink;
 	}
@@ -91,7 +55,6 @@ int slot_open(struct slot *s, struct nvmed *c, const char *path)
 		return 0;
 err_unlink:
 	unlink(path);
-err_close:
 	close(s->listener);
 	return ret;
 }

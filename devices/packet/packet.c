@@ -6,10 +6,13 @@
 #include "packet.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -112,19 +115,39 @@ static void remove_left(const char *path)
 		close(fd);
 }
 
-int packet_listen(const char *path, mode_t mode)
+/*
+ * Keep others who begin to listen in the same folder waiting: a socket that is bound, and does not listen yet, looks like one
+ * that was left. Returns a descriptor that is to be closed, or -1: the folder can't be read, or somebody holds it for too long.
+ */
+static int hold_folder(const struct sockaddr_un *un)
 {
-	struct sockaddr_un un;
-	int err = address(path, &un), fd;
+	char path[sizeof(un->sun_path)];
+	uint64_t end = now_ms() + PACKET_MS;
+	int fd;
 
-	if (err)
-		return err;
+	strcpy(path, un->sun_path);
+	fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+		if (now_ms() < end) {
+			poll(NULL, 0, 1);
+			continue;
+		}
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int listen_at(const char *path, const struct sockaddr_un *un, mode_t mode)
+{
+	int err, fd;
+
 	remove_left(path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	/* The mode before anyone can connect: sockets take it from the descriptor's. */
-	if (fchmod(fd, mode) || bind(fd, (struct sockaddr *)&un, sizeof(un)))
+	if (fchmod(fd, mode) || bind(fd, (const struct sockaddr *)un, sizeof(*un)))
 		goto err_close;
 	if (!chmod(path, mode) && !listen(fd, SOMAXCONN))
 		return fd;
@@ -136,6 +159,20 @@ int packet_listen(const char *path, mode_t mode)
 err_close:
 	err = -errno;
 	close(fd);
+	return err;
+}
+
+int packet_listen(const char *path, mode_t mode)
+{
+	struct sockaddr_un un;
+	int err = address(path, &un), folder;
+
+	if (err)
+		return err;
+	folder = hold_folder(&un);
+	err = listen_at(path, &un, mode);
+	if (folder >= 0)
+		close(folder);
 	return err;
 }
 

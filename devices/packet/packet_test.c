@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Unit tests of messages with descriptors beside them. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -324,6 +325,57 @@ static void paths_that_no_socket_has_are_refused(void **state)
 }
 
 /* One place in its queue, which the first one takes. */
+#define RIVALS	     8
+#define RIVAL_ROUNDS 200
+
+struct rival {
+	pthread_barrier_t *begin;
+	const char *path;
+	int fd;
+};
+
+static void *listen_too(void *arg)
+{
+	struct rival *rival = arg;
+
+	pthread_barrier_wait(rival->begin);
+	rival->fd = packet_listen(rival->path, 0600);
+	return NULL;
+}
+
+/* Several find the socket of nobody at once: one is the listener, and none takes away what another has. */
+static void one_of_many_replaces_the_socket_of_nobody(void **state)
+{
+	struct ends *ends = *state;
+	struct rival rivals[RIVALS];
+	pthread_t threads[RIVALS];
+	pthread_barrier_t begin;
+	int i, n, peer, round;
+
+	pthread_barrier_init(&begin, NULL, RIVALS);
+	for (round = 0; round < RIVAL_ROUNDS; round++) {
+		for (i = 0; i < RIVALS; i++) {
+			rivals[i] = (struct rival){ &begin, ends->path, -1 };
+			assert_int_equal(
+				pthread_create(&threads[i], NULL, listen_too, &rivals[i]), 0);
+		}
+		for (i = 0; i < RIVALS; i++)
+			assert_int_equal(pthread_join(threads[i], NULL), 0);
+		peer = packet_connect(ends->path);
+		assert_true(peer >= 0);
+		close(peer);
+		for (i = 0, n = 0; i < RIVALS; i++) {
+			if (rivals[i].fd >= 0)
+				n += !close(rivals[i].fd);
+			else
+				assert_int_equal(rivals[i].fd, -EADDRINUSE);
+		}
+		assert_int_equal(n, 1);
+	}
+	pthread_barrier_destroy(&begin);
+	unlink(ends->path);
+}
+
 static void listener_that_accepts_nothing_is_not_waited_for_without_end(void **state)
 {
 	struct ends *ends = *state;
@@ -364,6 +416,7 @@ int main(void)
 		TEST(socket_of_nobody_is_replaced_and_one_of_a_listener_is_not),
 		TEST(what_is_no_socket_stays),
 		TEST(paths_that_no_socket_has_are_refused),
+		TEST(one_of_many_replaces_the_socket_of_nobody),
 		TEST(listener_that_accepts_nothing_is_not_waited_for_without_end),
 	};
 
