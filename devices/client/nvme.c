@@ -239,11 +239,18 @@ static void close_memory(struct weft_window *window, struct weft_segment *seg)
 	}
 }
 
-int weft_nvme_close(struct weft_nvme *qp)
+static int end_pair(struct weft_nvme *qp)
 {
 	struct request request = { .msg = { .kind = LEASE_UNQUEUES, .index = qp->qid } };
+
+	return qp->qid ? device_ask(qp->dev, &request) : 0;
+}
+
+int weft_nvme_close(struct weft_nvme *qp)
+{
 	struct weft_device *dev = qp->dev;
 	struct weft_nvme **at;
+	int err;
 
 	pthread_mutex_lock(&dev->lock);
 	for (at = &dev->pairs; *at && *at != qp; at = &(*at)->next)
@@ -251,8 +258,11 @@ int weft_nvme_close(struct weft_nvme *qp)
 	if (*at)
 		*at = qp->next;
 	pthread_mutex_unlock(&dev->lock);
-	if (qp->qid && device_ask(dev, &request) == -ESTALE)
+	err = end_pair(qp);
+	if (err == -ESTALE || err == -EINPROGRESS)
 		nvme_outlast(qp);
+	if (err == -EINPROGRESS)
+		end_pair(qp);
 	if (qp->remote)
 		remote_close(qp);
 	if (qp->bridge)

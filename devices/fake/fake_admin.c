@@ -71,9 +71,6 @@ void fake_over(struct fake_device *dev, uint32_t number)
 	fake_drop_queues(dev, number);
 	fake_drop_domain(dev, number);
 	lease->runs = lease->ends = false;
-	if (lease->has_ender)
-		complete(dev, lease->ender, 0, 0);
-	lease->has_ender = false;
 }
 
 static uint16_t arm(struct fake_device *dev, const struct nvme_sqe *sqe)
@@ -92,30 +89,22 @@ static uint16_t arm(struct fake_device *dev, const struct nvme_sqe *sqe)
 	return 0;
 }
 
-/* Returns whether the command is completed here. */
-static bool end(struct fake_device *dev, const struct nvme_sqe *sqe, uint16_t *status)
+static uint16_t end(struct fake_device *dev, const struct nvme_sqe *sqe, uint32_t *result)
 {
 	struct fake_lease *lease = &dev->leases[sqe->cdw10 <= NVME_LEASES ? sqe->cdw10 : 0];
 
-	*status = 0;
 	if (!sqe->cdw10 || sqe->cdw10 > NVME_LEASES || !lease->generation ||
-	    sqe->cdw11 > lease->generation) {
-		*status = NVME_SC_INVALID_FIELD;
-		return true;
-	}
+	    sqe->cdw11 > lease->generation)
+		return NVME_SC_INVALID_FIELD;
 	if (sqe->cdw11 < lease->generation || (!lease->runs && !lease->ends))
-		return true;
-	if (lease->has_ender) {
-		*status = NVME_SC_SEQUENCE;
-		return true;
-	}
+		return 0;
 	lease->runs = false;
 	lease->ends = true;
-	lease->has_ender = true;
-	lease->ender = sqe->cid;
-	if (!dev->slow)
+	if (dev->slow)
+		*result = NVME_UNDER_WAY;
+	else
 		fake_over(dev, sqe->cdw10);
-	return false;
+	return 0;
 }
 
 static uint16_t create(struct fake_device *dev, const struct nvme_sqe *sqe, bool cq)
@@ -151,7 +140,8 @@ static uint16_t create(struct fake_device *dev, const struct nvme_sqe *sqe, bool
 	return 0;
 }
 
-static uint16_t delete (struct fake_device *dev, const struct nvme_sqe *sqe, bool cq)
+static uint16_t delete (struct fake_device *dev, const struct nvme_sqe *sqe, bool cq,
+			uint32_t *result)
 {
 	uint32_t qid = sqe->cdw10 & 0xffff;
 	struct fake_queue *queue = &dev->queues[qid <= FAKE_PAIRS ? qid : 0];
@@ -160,6 +150,10 @@ static uint16_t delete (struct fake_device *dev, const struct nvme_sqe *sqe, boo
 		return NVME_SC_INVALID_QID;
 	if (cq && queue->sq)
 		return NVME_SC_INVALID_QUEUE_DELETION;
+	if (!cq && dev->slow) {
+		*result = NVME_UNDER_WAY;
+		return 0;
+	}
 	if (cq)
 		queue->cq = false;
 	else
@@ -277,7 +271,7 @@ static void run_command(struct fake_device *dev, const struct nvme_sqe *sqe)
 		break;
 	case NVME_ADMIN_DELETE_CQ:
 	case NVME_ADMIN_DELETE_SQ:
-		status = delete (dev, sqe, sqe->opcode == NVME_ADMIN_DELETE_CQ);
+		status = delete (dev, sqe, sqe->opcode == NVME_ADMIN_DELETE_CQ, &result);
 		break;
 	case NVME_ADMIN_ASYNC_EVENT:
 		if (dev->asked_cnt < dev->asked_max) {
@@ -291,13 +285,13 @@ static void run_command(struct fake_device *dev, const struct nvme_sqe *sqe)
 		status = arm(dev, sqe);
 		break;
 	case NVME_ADMIN_LEASE_END:
-		if (!end(dev, sqe, &status))
-			return;
+		status = end(dev, sqe, &result);
 		break;
 	default:
 		status = NVME_SC_INVALID_OPCODE;
 	}
-	complete(dev, sqe->cid, status, result);
+	/* As a controller does: another try ends no better. */
+	complete(dev, sqe->cid, status ? status | NVME_SC_DNR : 0, result);
 	tell_events(dev);
 }
 

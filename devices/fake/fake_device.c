@@ -22,10 +22,8 @@ static void reset(struct fake_device *dev)
 {
 	uint32_t i;
 
-	for (i = 1; i <= NVME_LEASES; i++) {
-		dev->leases[i].has_ender = false;
+	for (i = 1; i <= NVME_LEASES; i++)
 		fake_over(dev, i);
-	}
 	fake_drop_queues(dev, 0);
 	dev->asked_cnt = dev->pending_cnt = dev->masked = 0;
 	dev->sq_head = dev->cq_tail = 0;
@@ -174,6 +172,8 @@ static int fake_unmap(struct function *function, uint32_t domain, uint64_t addr,
 			err = 0;
 			break;
 		}
+	if (dev->slow)
+		err = -EINPROGRESS;
 	pthread_mutex_unlock(&dev->lock);
 	return err;
 }

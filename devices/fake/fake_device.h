@@ -58,8 +58,6 @@ struct fake_lease {
 	bool ends;
 	uint32_t generation;
 	uint32_t remaining_ms;
-	uint16_t ender;
-	bool has_ender;
 };
 
 /*
@@ -67,7 +65,7 @@ struct fake_lease {
  * @err, @skip: what an operation fails with, after so many that do not
  * @status:     of an admin command, in place of carrying it out
  * @mute:       admin commands are taken and never completed
- * @slow:       leases end by fake_device_finish() alone
+ * @slow:       commands are under way in all that is to end: leases end by fake_device_finish() alone
  * @ops:        operations that were asked for, by kind; @commands: admin commands, by opcode
  * @armed:      milliseconds of the last ARM
  * @reading:    called when a part of the log of leases has been read, with its offset; the lock is held
@@ -137,7 +135,7 @@ void fake_device_expire(struct fake_device *dev, uint32_t lease);
 /* fake_device_end - the same for who holds the lock, and without an event */
 void fake_device_end(struct fake_device *dev, uint32_t lease);
 
-/* fake_device_finish - leases that end have ended */
+/* fake_device_finish - leases that end have ended, which is an event */
 void fake_device_finish(struct fake_device *dev);
 
 /* fake_device_event - have the controller tell of an event: dword 0 of its completion */

@@ -153,12 +153,13 @@ void fake_device_fini(struct fake_device *dev)
 	drop_all(dev);
 }
 
+#define LEASE_ENDED NVME_EVENT(NVME_EVENT_TYPE_VENDOR, NVME_EVENT_LEASE_ENDED, NVME_LOG_LEASES)
+
 void fake_device_expire(struct fake_device *dev, uint32_t lease)
 {
 	pthread_mutex_lock(&dev->lock);
 	fake_over(dev, lease);
-	fake_add_event(dev, NVME_EVENT(NVME_EVENT_TYPE_VENDOR, NVME_EVENT_LEASE_ENDED,
-				       NVME_LOG_LEASES));
+	fake_add_event(dev, LEASE_ENDED);
 	pthread_mutex_unlock(&dev->lock);
 }
 
@@ -173,8 +174,10 @@ void fake_device_finish(struct fake_device *dev)
 
 	pthread_mutex_lock(&dev->lock);
 	for (i = 1; i <= NVME_LEASES; i++)
-		if (dev->leases[i].ends)
+		if (dev->leases[i].ends) {
 			fake_over(dev, i);
+			fake_add_event(dev, LEASE_ENDED);
+		}
 	pthread_mutex_unlock(&dev->lock);
 }
 

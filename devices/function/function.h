@@ -68,7 +68,8 @@ struct function_queue {
  * @read:    a register of 4 or 8 bytes
  * @write:   returns once it has taken effect
  * @map:     returns once the function may access the memory; the files stay the caller's
- * @unmap:   returns once it accesses what a map has mapped no more
+ * @unmap:   no access to what a map has mapped begins any more. -EINPROGRESS: some are under way: asked again until it is
+ *	     -ENOENT
  * @vector:  have interrupts of a vector written to an eventfd, which stays the caller's; -1: nowhere
  * @region:  out: files of a part of a BAR, owned; of a doorbell page also the eventfd that wakes the function. @anew: of
  *	     the function's memory: fresh files, of zeros, which who had the part before does not reach

@@ -147,7 +147,7 @@ static int unmap_left(struct function *f)
 		while (mapping.fd_cnt)
 			close(fds[--mapping.fd_cnt]);
 		err = f->ops->unmap(f, 0, mapping.addr, mapping.len);
-		if (err)
+		if (err && err != -EINPROGRESS)
 			return err;
 	}
 }

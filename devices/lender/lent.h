@@ -23,6 +23,12 @@
 struct lent;
 
 /*
+ * How long calls wait that end something which commands under way still use, at most: @wait_ms of theirs. -EINPROGRESS
+ * says that the time is over; no further command begins, and the call may be repeated. Others have the device meanwhile.
+ */
+#define LENT_WAIT_MS 5000u
+
+/*
  * struct lent_lease - how a lease is named
  * @token: none: whoever asks may do as the borrower may (the lender's own user)
  */
@@ -84,10 +90,11 @@ int lent_share(struct lent *lent, const struct lent_lease *lease);
 
 /*
  * lent_end - end a lease
- * Returns 0 once the device accesses nothing of the lease any more, and what it had is free. Where the controller does not
- * answer, the lease is forgotten, and ended when the controller is there again, or by its time.
+ * Returns 0 once the device accesses nothing of the lease any more, and what it had is free. After -EINPROGRESS the lease is
+ * of no use any more, but has what it had until the controller is done with it, which is told then. Where the controller
+ * does not answer, the lease is forgotten, and ended when the controller is there again, or by its time.
  */
-int lent_end(struct lent *lent, const struct lent_lease *lease);
+int lent_end(struct lent *lent, const struct lent_lease *lease, uint32_t wait_ms);
 
 /*
  * lent_hold - have a lease that is not kept end with one connection more
@@ -111,9 +118,9 @@ int lent_next(struct lent *lent, uint32_t after, struct lent_state *state);
 int lent_window(struct lent *lent, const struct lent_lease *lease, uint32_t access,
 		uint64_t offset, uint64_t len, const int *fds, uint32_t fd_cnt, uint64_t *addr);
 
-/* lent_unwindow - returns 0 once it does no more; -ENOENT: no such window */
+/* lent_unwindow - returns 0 once it does no more; -ENOENT: no such window; -EINPROGRESS */
 int lent_unwindow(struct lent *lent, const struct lent_lease *lease, uint64_t addr,
-		  uint64_t len);
+		  uint64_t len, uint32_t wait_ms);
 
 /*
  * struct lent_queues - a queue pair to make
@@ -157,7 +164,9 @@ int lent_queue_pair(struct lent *lent, const struct lent_lease *lease,
 int lent_remote_pair(struct lent *lent, const struct lent_lease *lease, uint32_t depth,
 		     uint16_t *qid, void *place, uint32_t *len);
 
-int lent_unqueue_pair(struct lent *lent, const struct lent_lease *lease, uint16_t qid);
+/* lent_unqueue_pair - returns 0 once it is gone; -ENOENT: no such pair; -EINPROGRESS: it is stopped, and there still */
+int lent_unqueue_pair(struct lent *lent, const struct lent_lease *lease, uint16_t qid,
+		      uint32_t wait_ms);
 
 /*
  * lent_memory - give a lease granules of the device's memory

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,8 +37,8 @@ static void next_lender_has_the_leases_of_the_one_before(void **state)
 	assert_int_equal(is.queue_pairs, 1);
 	assert_int_equal(lent_renew(lent, &b, 1000), -ESTALE);
 	assert_int_equal(lent_renew(lent, &c, 1000), 0);
-	assert_int_equal(lent_unqueue_pair(lent, &a, qid), 0);
-	assert_int_equal(lent_unwindow(lent, &a, addr, 2 * NVME_PAGE), 0);
+	assert_int_equal(lent_unqueue_pair(lent, &a, qid, LENT_WAIT_MS), 0);
+	assert_int_equal(lent_unwindow(lent, &a, addr, 2 * NVME_PAGE, LENT_WAIT_MS), 0);
 	assert_int_equal(lines, 0);
 }
 
@@ -65,7 +66,7 @@ static void lease_begins_though_its_earlier_generations_are_not_known(void **sta
 {
 	struct lent_lease lease = borrow_well(0);
 
-	assert_int_equal(lent_end(lent, &lease), 0);
+	assert_int_equal(lent_end(lent, &lease, LENT_WAIT_MS), 0);
 	device.leases[lease.lease].generation += 1u << 30; /* 34 years */
 	lent_close(lent);
 	remove_state();
@@ -77,25 +78,80 @@ static void lease_begins_though_its_earlier_generations_are_not_known(void **sta
 	assert_int_equal(lent_renew(lent, &lease, 1000), 0);
 }
 
-/* An END of the owner before is under way when the next one takes over. */
-static void lease_that_is_being_ended_is_waited_for(void **state)
+/* Commands are under way in it: nobody waits for them but who ends it, and what it had is its own until they have ended. */
+static void lease_that_ends_late_is_told(void **state)
 {
 	struct lent_lease lease = borrow_well(0);
-	uint64_t addr;
+	uint64_t begin = fake_time_ms(), addr;
 
 	assert_int_equal(window(&lease, NVME_PAGE, &addr), 0);
 	device.slow = true;
-	assert_int_equal(lent_end(lent, &lease), -ETIMEDOUT);
-	assert_true(device.leases[lease.lease].ends);
-	wait_for_events(1);
-	expect_event(0, WEFT_EVENT_DEVICE_REMOVED, 0);
-	/* The keeper waits for it now, and has nothing to lend until then. */
-	fake_device_run(&device);
-	assert_int_equal(borrow(0), -ENODEV);
-	fake_device_finish(&device);
+	assert_int_equal(lent_end(lent, &lease, 100), -EINPROGRESS);
+	assert_in_range(fake_time_ms() - begin, 100, 200);
+	assert_int_equal(lent_renew(lent, &lease, 1000), -ESTALE);
+	assert_int_equal(window(&lease, NVME_PAGE, &addr), -ESTALE);
+	assert_int_equal(borrow(0), -EBUSY);
+	assert_int_equal(lent_end(lent, &lease, 0), -EINPROGRESS);
+	assert_int_equal(events_so_far(), 0);
 	device.slow = false;
-	wait_for_events(2);
-	expect_event(1, WEFT_EVENT_DEVICE_ADDED, 0);
+	fake_device_finish(&device);
+	wait_for_events(1);
+	expect_event(0, WEFT_EVENT_LEASE_ENDED, lease.lease);
+	assert_int_equal(lent_end(lent, &lease, 0), -ESTALE);
+	assert_int_equal(borrow(0), 0);
+	assert_int_equal(lines, 0);
+}
+
+static void *end_for_long(void *arg)
+{
+	return (void *)(intptr_t)lent_end(lent, arg, 3600000);
+}
+
+static void lease_that_ends_late_holds_up_no_other(void **state)
+{
+	struct lent_lease a = borrow_well(LEASE_SHARED), b = borrow_well(LEASE_SHARED);
+	pthread_t threads[2];
+	void *ret;
+	int i;
+
+	device.slow = true;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, end_for_long, &a), 0);
+	while (fake_device_commands(&device, NVME_ADMIN_LEASE_END) < 20)
+		poll(NULL, 0, 1);
+	assert_int_equal(lent_renew(lent, &b, 10000), 0);
+	assert_int_equal(borrow(LEASE_SHARED), 0);
+	device.slow = false;
+	fake_device_finish(&device);
+	/* Both have ended it, or have heard that it has. */
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(threads[i], &ret), 0);
+		assert_int_equal((intptr_t)ret == -ESTALE ? 0 : (intptr_t)ret, 0);
+	}
+	assert_int_equal(lent_renew(lent, &a, 10000), -ESTALE);
+	assert_int_equal(info_now().leases, 2);
+}
+
+/* The next lender takes over what is being ended, whether it knows of it or not. */
+static void next_lender_has_what_is_being_ended(void **state)
+{
+	struct lent_lease lease = borrow_well(0);
+	int i;
+
+	device.slow = true;
+	assert_int_equal(lent_end(lent, &lease, 0), -EINPROGRESS);
+	for (i = 0; i < 2; i++) {
+		restart();
+		assert_int_equal(lent_renew(lent, &lease, 1000), -ESTALE);
+		assert_int_equal(borrow(0), -EBUSY);
+		lent_close(lent);
+		remove_state();
+		assert_int_equal(open_again(), 0);
+	}
+	device.slow = false;
+	fake_device_finish(&device);
+	wait_for_events(1);
+	expect_event(0, WEFT_EVENT_LEASE_ENDED, lease.lease);
 	assert_int_equal(borrow(0), 0);
 }
 
@@ -113,7 +169,7 @@ static void lease_that_can_not_be_kept_in_mind_does_not_begin(void **state)
 	assert_int_equal(info_now().leases, 1);
 	assert_true(lines >= 1);
 	/* Ending needs no journal. */
-	assert_int_equal(lent_end(lent, &lease), 0);
+	assert_int_equal(lent_end(lent, &lease, LENT_WAIT_MS), 0);
 	assert_int_equal(rmdir(path), 0);
 	lease = borrow_well(0);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -194,7 +250,7 @@ static void controller_that_answers_again_goes_on_with_its_leases(void **state)
 	assert_int_equal(borrow(LEASE_SHARED), -ENODEV);
 	assert_int_equal(info_now().leases, 3);
 	/* A borrower ends meanwhile; another one's time runs out. */
-	assert_int_equal(lent_end(lent, &b), -ENODEV);
+	assert_int_equal(lent_end(lent, &b, LENT_WAIT_MS), -ENODEV);
 	pthread_mutex_lock(&device.lock);
 	fake_device_end(&device, c.lease);
 	device.mute = false;
@@ -206,7 +262,7 @@ static void controller_that_answers_again_goes_on_with_its_leases(void **state)
 	assert_int_equal(info_now().leases, 1);
 	assert_false(device.leases[b.lease].runs);
 	assert_int_equal(lent_renew(lent, &a, 1000), 0);
-	assert_int_equal(lent_unqueue_pair(lent, &a, qid), 0);
+	assert_int_equal(lent_unqueue_pair(lent, &a, qid, LENT_WAIT_MS), 0);
 	/* It still has the device's memory. */
 	assert_int_equal(lent_unmemory(lent, &a, first, cnt), 0);
 }
@@ -293,7 +349,9 @@ int main(void)
 		TEST(next_lender_has_the_leases_of_the_one_before),
 		TEST(lender_without_a_journal_ends_what_runs),
 		TEST(lease_begins_though_its_earlier_generations_are_not_known),
-		TEST(lease_that_is_being_ended_is_waited_for),
+		TEST(lease_that_ends_late_is_told),
+		TEST(lease_that_ends_late_holds_up_no_other),
+		TEST(next_lender_has_what_is_being_ended),
 		TEST(lease_that_can_not_be_kept_in_mind_does_not_begin),
 		TEST(lease_that_did_not_begin_is_not_adopted),
 		TEST(end_of_the_controller_is_the_end_of_its_leases),

@@ -22,9 +22,9 @@
 /* Generations above the one that should do, which are tried: up to 2^31 above, so that no clock is too wrong. */
 #define GENERATION_TRIES 13
 
-/* How long a lease that somebody else ends is waited for. */
-#define END_MS	    5000
-#define END_LOOK_MS 1
+/* Pauses while commands under way are waited for: each is twice as long as the one before. */
+#define PAUSE_MIN_US 50u
+#define PAUSE_MAX_US 5000u
 
 int lent_write_journal(struct lent *lent)
 {
@@ -51,7 +51,9 @@ static int enter(struct lent *lent, const struct lent_lease *lease, struct lent_
 		return -ESTALE;
 	record = &lent->leases[lease->lease];
 	lent_lock(lent);
-	if (!record->kept.used || record->kept.generation != lease->generation)
+	/* One without a token is nobody's: it ends. */
+	if (!record->kept.used || record->kept.generation != lease->generation ||
+	    lease_token_is_none(&record->kept.token))
 		err = -ESTALE;
 	else if (!lease_token_is_none(&lease->token) &&
 		 !lease_token_same(&lease->token, &record->kept.token))
@@ -67,10 +69,36 @@ int lent_enter(struct lent *lent, const struct lent_lease *lease, struct lent_re
 {
 	int err = enter(lent, lease, out);
 
-	if (err || !lent->failed)
+	if (err)
 		return err;
+	if (lent->failed)
+		err = -ENODEV;
+	else if ((*out)->ends)
+		err = -ESTALE;
+	if (err)
+		lent_unlock(lent);
+	return err;
+}
+
+struct lent_wait lent_wait_begin(uint32_t ms)
+{
+	return (struct lent_wait){ lent_now_ms() + ms, PAUSE_MIN_US };
+}
+
+int lent_give_way(struct lent *lent, const struct lent_lease *lease, struct lent_wait *wait)
+{
+	const struct journal_lease *kept = &lent->leases[lease->lease].kept;
+
+	if (lent_now_ms() >= wait->until_ms)
+		return -EINPROGRESS;
 	lent_unlock(lent);
-	return -ENODEV;
+	nanosleep(&(struct timespec){ .tv_nsec = wait->pause_us * 1000L }, NULL);
+	if (wait->pause_us < PAUSE_MAX_US)
+		wait->pause_us *= 2;
+	lent_lock(lent);
+	if (!kept->used || kept->generation != lease->generation)
+		return -ESTALE;
+	return lent->failed ? -ENODEV : 0;
 }
 
 void lent_forget(struct lent *lent, uint32_t lease)
@@ -89,12 +117,14 @@ void lent_forget(struct lent *lent, uint32_t lease)
 	record->kept = (struct journal_lease){ .generation = record->kept.generation };
 	record->queue_pairs = 0;
 	record->holders = 0;
+	record->enders = 0;
 	record->complained = false;
+	record->ends = false;
 }
 
-/* @status: out: of the command */
+/* @cqe: out */
 static int command(struct lent *lent, uint8_t opcode, uint32_t lease, uint32_t ms,
-		   uint16_t *status)
+		   struct nvme_cqe *cqe)
 {
 	struct nvme_sqe sqe = {
 		.opcode = opcode,
@@ -102,28 +132,33 @@ static int command(struct lent *lent, uint8_t opcode, uint32_t lease, uint32_t m
 		.cdw11 = lent->leases[lease].kept.generation,
 		.cdw12 = ms,
 	};
-	struct nvme_cqe cqe;
-	int err = admin_command(lent->admin, &sqe, NULL, &cqe);
 
-	if (!err)
-		*status = NVME_CQE_STATUS(cqe.status);
-	return lent_check(lent, err);
+	return lent_check(lent, admin_command(lent->admin, &sqe, NULL, cqe));
 }
 
-/* Have the controller end a lease. Returns 0 once it has, also where it has by itself, or somebody before us has it do so. */
+/* @status: out */
+static int arm(struct lent *lent, uint32_t lease, uint32_t ms, uint16_t *status)
+{
+	struct nvme_cqe cqe;
+	int err = command(lent, NVME_ADMIN_LEASE_ARM, lease, ms, &cqe);
+
+	if (!err)
+		*status = NVME_CQE_STATUS(cqe.status) & (uint16_t)~NVME_SC_DNR;
+	return err;
+}
+
+/*
+ * Have the controller end a lease, and see whether it has. Returns 0: it has, maybe by itself; -EINPROGRESS: commands are under
+ * way
+ */
 static int end(struct lent *lent, uint32_t lease)
 {
-	uint64_t until = lent_now_ms() + END_MS;
-	uint16_t status = 0;
-	int err;
+	struct nvme_cqe cqe;
+	int err = command(lent, NVME_ADMIN_LEASE_END, lease, 0, &cqe);
 
-	while (!(err = command(lent, NVME_ADMIN_LEASE_END, lease, 0, &status)) &&
-	       status == NVME_SC_SEQUENCE) {
-		if (lent_now_ms() > until)
-			return lent_check(lent, -ETIMEDOUT);
-		nanosleep(&(struct timespec){ .tv_nsec = END_LOOK_MS * 1000000 }, NULL);
-	}
-	return err;
+	return !err && !NVME_CQE_STATUS(cqe.status) && cqe.result & NVME_UNDER_WAY
+		       ? -EINPROGRESS
+		       : err;
 }
 
 /* Whether another one may be borrowed beside those that run. */
@@ -174,7 +209,7 @@ static int begin(struct lent *lent, uint32_t lease, uint32_t ms)
 
 		err = lent_write_journal(lent);
 		if (!err)
-			err = command(lent, NVME_ADMIN_LEASE_ARM, lease, ms, &status);
+			err = arm(lent, lease, ms, &status);
 		if (err || !status)
 			return err;
 		if (status != NVME_SC_INVALID_FIELD ||
@@ -248,7 +283,7 @@ int lent_renew(struct lent *lent, const struct lent_lease *lease, uint32_t ms)
 	err = lent_enter(lent, lease, &record);
 	if (err)
 		return err;
-	err = command(lent, NVME_ADMIN_LEASE_ARM, lease->lease, ms, &status);
+	err = arm(lent, lease->lease, ms, &status);
 	if (!err && status)
 		err = -ESTALE;
 	if (!err)
@@ -274,24 +309,42 @@ int lent_share(struct lent *lent, const struct lent_lease *lease)
 	return err;
 }
 
-/* Forgotten in any case: what the controller may still have is not in the journal then, and is ended by its next owner. */
-static int end_and_forget(struct lent *lent, uint32_t lease)
+/*
+ * Where the controller is not there the lease is forgotten: what the controller may still have is not in the journal then,
+ * and is ended by its next owner.
+ */
+static int end_and_forget(struct lent *lent, const struct lent_lease *lease, uint32_t wait_ms)
 {
-	int err = lent->failed ? -ENODEV : end(lent, lease);
+	struct lent_record *record = &lent->leases[lease->lease];
+	struct lent_wait wait = lent_wait_begin(wait_ms);
+	int err = lent->failed ? -ENODEV : end(lent, lease->lease);
 
-	lent_forget(lent, lease);
+	record->ends = true;
+	while (err == -EINPROGRESS) {
+		record->enders++;
+		err = lent_give_way(lent, lease, &wait);
+		/* Another thread has seen its end, and forgotten it. */
+		if (err == -ESTALE)
+			return 0;
+		record->enders -= record->enders > 0;
+		if (err == -EINPROGRESS)
+			return err;
+		if (!err)
+			err = end(lent, lease->lease);
+	}
+	lent_forget(lent, lease->lease);
 	lent_write_journal(lent);
 	return err;
 }
 
-int lent_end(struct lent *lent, const struct lent_lease *lease)
+int lent_end(struct lent *lent, const struct lent_lease *lease, uint32_t wait_ms)
 {
 	struct lent_record *record;
 	int err = enter(lent, lease, &record);
 
 	if (err)
 		return err;
-	err = end_and_forget(lent, lease->lease);
+	err = end_and_forget(lent, lease, wait_ms);
 	lent_unlock(lent);
 	return err;
 }
@@ -315,7 +368,7 @@ void lent_let_go(struct lent *lent, const struct lent_lease *lease)
 	if (enter(lent, lease, &record))
 		return;
 	if (record->holders && !--record->holders)
-		end_and_forget(lent, lease->lease);
+		end_and_forget(lent, lease, LENT_WAIT_MS);
 	lent_unlock(lent);
 }
 
@@ -448,7 +501,8 @@ int lent_collect(struct lent *lent, uint32_t *ended)
 	for (lease = 1; lease < LENT_LEASES; lease++) {
 		struct lent_record *record = &lent->leases[lease];
 
-		if (!record->kept.used || running[lease].generation == record->kept.generation)
+		if (!record->kept.used || record->enders ||
+		    running[lease].generation == record->kept.generation)
 			continue;
 		lent_forget(lent, lease);
 		ended[n++] = lease;
@@ -517,14 +571,21 @@ static int adopt_lease(struct lent *lent, uint32_t lease, const struct journal_l
 	return find_next_addr(lent, lease);
 }
 
-/* One that runs, and that nobody knows. */
+/* One that runs, and that nobody knows. While commands are under way it has its number, and is nobody's. */
 static int end_unknown(struct lent *lent, const struct nvme_lease_log *running)
 {
-	lent->leases[running->lease] =
-		(struct lent_record){ .kept = { .generation = running->generation } };
+	struct lent_record *record = &lent->leases[running->lease];
+	int err;
+
+	*record = (struct lent_record){ .kept = { .generation = running->generation } };
 	lender_log("%s: lease %u is not in the journal, and is ended", lent->info.name,
 		   running->lease);
-	return end(lent, running->lease);
+	err = end(lent, running->lease);
+	if (err != -EINPROGRESS)
+		return err;
+	record->kept.used = 1;
+	record->ends = true;
+	return 0;
 }
 
 int lent_adopt(struct lent *lent, uint32_t *ended)

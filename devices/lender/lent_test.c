@@ -18,7 +18,7 @@ static void exclusive_lease_is_the_only_one(void **state)
 	assert_int_equal(info_now().leases, 1);
 	assert_int_equal(borrow(0), -EBUSY);
 	assert_int_equal(borrow(LEASE_SHARED), -EBUSY);
-	assert_int_equal(lent_end(lent, &lease), 0);
+	assert_int_equal(lent_end(lent, &lease, LENT_WAIT_MS), 0);
 	assert_int_equal(info_now().state, WEFT_DEVICE_FREE);
 	assert_int_equal(borrow(0), 0);
 }
@@ -50,11 +50,11 @@ static void number_comes_again_after_all_others_and_of_a_later_generation(void *
 	struct lent_lease first = borrow_well(0), next;
 	uint32_t i;
 
-	assert_int_equal(lent_end(lent, &first), 0);
+	assert_int_equal(lent_end(lent, &first, LENT_WAIT_MS), 0);
 	for (i = 1; i < NVME_LEASES; i++) {
 		next = borrow_well(0);
 		assert_int_equal(next.lease, first.lease + i);
-		assert_int_equal(lent_end(lent, &next), 0);
+		assert_int_equal(lent_end(lent, &next, LENT_WAIT_MS), 0);
 	}
 	next = borrow_well(0);
 	assert_int_equal(next.lease, first.lease);
@@ -62,7 +62,7 @@ static void number_comes_again_after_all_others_and_of_a_later_generation(void *
 	assert_false(lease_token_same(&next.token, &first.token));
 	/* Who knows the earlier one does nothing to this one. */
 	assert_int_equal(lent_renew(lent, &first, 1000), -ESTALE);
-	assert_int_equal(lent_end(lent, &first), -ESTALE);
+	assert_int_equal(lent_end(lent, &first, LENT_WAIT_MS), -ESTALE);
 	assert_int_equal(lent_renew(lent, &next, 1000), 0);
 }
 
@@ -87,22 +87,22 @@ static void lease_is_its_tokens(void **state)
 	assert_int_equal(lent_share(lent, &wrong), -EACCES);
 	assert_int_equal(window(&wrong, NVME_PAGE, &addr), -EACCES);
 	assert_int_equal(pair(&wrong, LENT_ADDR_BASE, &qid), -EACCES);
-	assert_int_equal(lent_end(lent, &wrong), -EACCES);
+	assert_int_equal(lent_end(lent, &wrong, LENT_WAIT_MS), -EACCES);
 	assert_int_equal(lent_state(lent, &is), 0);
 	assert_int_equal(is.borrower.pid, 4711);
 	assert_int_equal(is.borrower.uid, 1000);
 	/* What is none. */
 	wrong = lease;
 	wrong.lease = 0;
-	assert_int_equal(lent_end(lent, &wrong), -ESTALE);
+	assert_int_equal(lent_end(lent, &wrong, LENT_WAIT_MS), -ESTALE);
 	wrong.lease = UINT32_MAX;
-	assert_int_equal(lent_end(lent, &wrong), -ESTALE);
+	assert_int_equal(lent_end(lent, &wrong, LENT_WAIT_MS), -ESTALE);
 	wrong.lease = lease.lease + 1;
-	assert_int_equal(lent_end(lent, &wrong), -ESTALE);
+	assert_int_equal(lent_end(lent, &wrong, LENT_WAIT_MS), -ESTALE);
 	/* The lender's own user needs none. */
 	wrong = lease;
 	wrong.token = (struct lease_token){ 0 };
-	assert_int_equal(lent_end(lent, &wrong), 0);
+	assert_int_equal(lent_end(lent, &wrong, LENT_WAIT_MS), 0);
 }
 
 static void every_bit_of_a_token_is_looked_at(void **state)
@@ -182,14 +182,14 @@ static void end_of_a_lease_frees_what_it_had(void **state)
 	assert_int_equal(lent_memory(lent, &lease, 10 * 4096, &first, &cnt, &granule, fds), 0);
 	packet_close_fds(fds, cnt);
 	assert_int_equal(info_now().queue_pairs_free, FAKE_PAIRS - 2);
-	assert_int_equal(lent_end(lent, &lease), 0);
+	assert_int_equal(lent_end(lent, &lease, LENT_WAIT_MS), 0);
 	assert_int_equal(info_now().queue_pairs_free, FAKE_PAIRS - 1);
 	assert_int_equal(fake_device_mappings(&device, lease.lease), 0);
 	assert_int_equal(fake_device_mappings(&device, other.lease), 1);
 	assert_int_equal(lent_memory(lent, &other, 16 * 4096, &first, &cnt, &granule, fds), 0);
 	assert_int_equal(cnt, 16);
 	packet_close_fds(fds, cnt);
-	assert_int_equal(lent_unqueue_pair(lent, &other, qid), 0);
+	assert_int_equal(lent_unqueue_pair(lent, &other, qid, LENT_WAIT_MS), 0);
 }
 
 static void lease_that_runs_out_is_told_and_free(void **state)

@@ -26,6 +26,8 @@
  * @next_addr:   of the next window
  * @holders:     connections with which it ends, if it is not kept
  * @complained:  there was a log line about what it rang
+ * @ends:        the controller was told to end it
+ * @enders:      threads that wait until it has; if there are none, the controller's event tells
  */
 struct lent_record {
 	struct journal_lease kept;
@@ -33,7 +35,9 @@ struct lent_record {
 	uint64_t next_addr;
 	uint32_t queue_pairs;
 	uint32_t holders;
+	uint32_t enders;
 	bool complained;
+	bool ends;
 };
 
 /* struct lent_controller - a controller that was taken; @adopted: with what its owner before left */
@@ -47,7 +51,7 @@ struct lent_controller {
 /*
  * struct lent - a device
  * @lock:     of all below, and of the function; the only one of its kind that a thread holds. It is held while the
- *	      controller is waited for
+ *	      controller is waited for, but not while that waits for commands under way
  * @failed:   0, or why the controller is not there; the keeper looks for another one
  * @last:     number that was lent last: the next lease takes one behind it
  * @next_addr: of the next window of any lease, where they share a device's addresses
@@ -100,6 +104,21 @@ void lent_unlock(struct lent *lent);
 int lent_enter(struct lent *lent, const struct lent_lease *lease, struct lent_record **record);
 
 /* The following are called with the lock held. */
+
+/* struct lent_wait - asking the controller again and again: @until_ms, and the next pause */
+struct lent_wait {
+	uint64_t until_ms;
+	uint32_t pause_us;
+};
+
+struct lent_wait lent_wait_begin(uint32_t ms);
+
+/*
+ * lent_give_way - let others have the device, before the controller is asked again about a lease
+ * Returns 0, with the lock held again; or, with the lock held as well: -ESTALE: the lease has ended meanwhile; -ENODEV: the
+ * controller is not there any more; -EINPROGRESS: the time is over.
+ */
+int lent_give_way(struct lent *lent, const struct lent_lease *lease, struct lent_wait *wait);
 
 /* lent_write_journal - returns 0 or -errno, with a log line */
 int lent_write_journal(struct lent *lent);

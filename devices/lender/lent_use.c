@@ -72,30 +72,51 @@ int lent_window(struct lent *lent, const struct lent_lease *lease, uint32_t acce
 	return err;
 }
 
-int lent_unwindow(struct lent *lent, const struct lent_lease *lease, uint64_t addr, uint64_t len)
+static int unmap(struct lent *lent, uint32_t lease, uint64_t addr, uint64_t len)
 {
+	int err = lent_check(lent, lent->function->ops->unmap(lent->function, lease, addr, len));
+
+	/* Of a lease that has ended just now it is gone. */
+	if (err == -ENOENT && lent_runs(lent, lease) == -ESTALE)
+		err = -ESTALE;
+	return err;
+}
+
+int lent_unwindow(struct lent *lent, const struct lent_lease *lease, uint64_t addr,
+		  uint64_t len, uint32_t wait_ms)
+{
+	struct lent_wait wait = lent_wait_begin(wait_ms);
 	struct lent_record *record;
 	int err = lent_enter(lent, lease, &record);
 
 	if (err)
 		return err;
-	err = lent_check(lent,
-			 lent->function->ops->unmap(lent->function, lease->lease, addr, len));
-	/* Of a lease that has ended just now it is gone. */
-	if (err == -ENOENT && lent_runs(lent, lease->lease) == -ESTALE)
-		err = -ESTALE;
+	err = unmap(lent, lease->lease, addr, len);
+	while (err == -EINPROGRESS) {
+		err = lent_give_way(lent, lease, &wait);
+		if (err)
+			break;
+		err = unmap(lent, lease->lease, addr, len);
+		if (err == -ENOENT)
+			err = 0;
+	}
 	lent_unlock(lent);
 	return err;
 }
 
-/* A command about queues. -EINVAL: the controller refuses what the borrower asks for; -ESTALE: its lease has ended */
+/*
+ * A command about queues. -EINVAL: the controller refuses what the borrower asks for; -ESTALE: its lease has ended;
+ * -EINPROGRESS: commands are under way
+ */
 static int about_queue(struct lent *lent, uint32_t lease, struct nvme_sqe *sqe)
 {
 	struct nvme_cqe cqe;
 	int err = admin_command(lent->admin, sqe, NULL, &cqe);
 
-	if (err || !NVME_CQE_STATUS(cqe.status))
+	if (err)
 		return err;
+	if (!NVME_CQE_STATUS(cqe.status))
+		return cqe.result & NVME_UNDER_WAY ? -EINPROGRESS : 0;
 	err = lent_runs(lent, lease);
 	return err ? err : -EINVAL;
 }
@@ -130,14 +151,35 @@ static int create(struct lent *lent, uint32_t lease, const struct lent_queues *q
 	return err;
 }
 
-static int remove_pair(struct lent *lent, uint32_t lease, uint32_t qid)
+/* Returns 0 once the submission queue is gone. */
+static int remove_sq(struct lent *lent, const struct lent_lease *lease, uint32_t qid,
+		     uint32_t wait_ms)
 {
-	struct nvme_sqe sq = { .opcode = NVME_ADMIN_DELETE_SQ, .cdw10 = qid };
+	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_DELETE_SQ,
+				.cdw10 = qid,
+				.cdw14 = NVME_DELETE_ASK };
+	struct lent_wait wait = lent_wait_begin(wait_ms);
+	int err = about_queue(lent, lease->lease, &sqe);
+
+	while (err == -EINPROGRESS) {
+		err = lent_give_way(lent, lease, &wait);
+		if (!err && lent->owner[qid] != lease->lease)
+			err = -ENOENT;
+		if (err)
+			break;
+		err = about_queue(lent, lease->lease, &sqe);
+	}
+	return err;
+}
+
+static int remove_pair(struct lent *lent, const struct lent_lease *lease, uint32_t qid,
+		       uint32_t wait_ms)
+{
 	struct nvme_sqe cq = { .opcode = NVME_ADMIN_DELETE_CQ, .cdw10 = qid };
-	int err = about_queue(lent, lease, &sq);
+	int err = remove_sq(lent, lease, qid, wait_ms);
 
 	if (!err)
-		err = about_queue(lent, lease, &cq);
+		err = about_queue(lent, lease->lease, &cq);
 	if (!err)
 		err = lent->function->ops->vector(lent->function, qid, -1);
 	return err;
@@ -282,7 +324,8 @@ int lent_remote_pair(struct lent *lent, const struct lent_lease *lease, uint32_t
 	return err;
 }
 
-int lent_unqueue_pair(struct lent *lent, const struct lent_lease *lease, uint16_t qid)
+int lent_unqueue_pair(struct lent *lent, const struct lent_lease *lease, uint16_t qid,
+		      uint32_t wait_ms)
 {
 	struct lent_record *record;
 	int err = lent_enter(lent, lease, &record);
@@ -292,7 +335,7 @@ int lent_unqueue_pair(struct lent *lent, const struct lent_lease *lease, uint16_
 	if (!qid || qid > lent->info.queue_pairs || lent->owner[qid] != lease->lease)
 		err = -ENOENT;
 	else
-		err = lent_check(lent, remove_pair(lent, lease->lease, qid));
+		err = lent_check(lent, remove_pair(lent, lease, qid, wait_ms));
 	if (!err) {
 		lent->owner[qid] = 0;
 		lent->info.queue_pairs_free++;

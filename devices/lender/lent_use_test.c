@@ -23,11 +23,15 @@ static void windows_have_addresses_that_do_not_come_twice(void **state)
 		assert_int_equal(window(&lease, 3 * NVME_PAGE, &addr), 0);
 		assert_true(addr >= last);
 		last = addr + 3 * NVME_PAGE;
-		assert_int_equal(lent_unwindow(lent, &lease, addr, NVME_PAGE), -ENOENT);
-		assert_int_equal(lent_unwindow(lent, &lease, addr + NVME_PAGE, 3 * NVME_PAGE),
+		assert_int_equal(lent_unwindow(lent, &lease, addr, NVME_PAGE, LENT_WAIT_MS),
 				 -ENOENT);
-		assert_int_equal(lent_unwindow(lent, &lease, addr, 3 * NVME_PAGE), 0);
-		assert_int_equal(lent_unwindow(lent, &lease, addr, 3 * NVME_PAGE), -ENOENT);
+		assert_int_equal(lent_unwindow(lent, &lease, addr + NVME_PAGE, 3 * NVME_PAGE,
+					       LENT_WAIT_MS),
+				 -ENOENT);
+		assert_int_equal(lent_unwindow(lent, &lease, addr, 3 * NVME_PAGE, LENT_WAIT_MS),
+				 0);
+		assert_int_equal(lent_unwindow(lent, &lease, addr, 3 * NVME_PAGE, LENT_WAIT_MS),
+				 -ENOENT);
 	}
 	/* Nor after another lender has taken over. */
 	assert_int_equal(window(&lease, NVME_PAGE, &last), 0);
@@ -98,15 +102,16 @@ static void lease_that_has_just_ended_is_stale_whatever_is_asked(void **state)
 	fake_device_end(&device, lease.lease);
 	pthread_mutex_unlock(&device.lock);
 	assert_int_equal(window(&lease, NVME_PAGE, &addr), -ESTALE);
-	assert_int_equal(lent_unwindow(lent, &lease, addr, 2 * NVME_PAGE), -ESTALE);
-	assert_int_equal(lent_unqueue_pair(lent, &lease, qid), -ESTALE);
+	assert_int_equal(lent_unwindow(lent, &lease, addr, 2 * NVME_PAGE, LENT_WAIT_MS),
+			 -ESTALE);
+	assert_int_equal(lent_unqueue_pair(lent, &lease, qid, LENT_WAIT_MS), -ESTALE);
 	assert_int_equal(pair(&lease, addr, &qid), -ESTALE);
 	assert_int_equal(lent_renew(lent, &lease, 1000), -ESTALE);
 	/* Memory is the lender's to give, and is taken back with the lease. */
 	err = lent_memory(lent, &lease, 4096, &first, &cnt, &granule, fds);
 	assert_int_equal(err, 0);
 	packet_close_fds(fds, cnt);
-	assert_int_equal(lent_end(lent, &lease), 0);
+	assert_int_equal(lent_end(lent, &lease, LENT_WAIT_MS), 0);
 	assert_int_equal(info_now().queue_pairs_free, FAKE_PAIRS);
 }
 
@@ -119,12 +124,13 @@ static void queue_pair_is_its_leases(void **state)
 
 	assert_int_equal(window(&lease, 2 * NVME_PAGE, &addr), 0);
 	assert_int_equal(pair(&lease, addr, &qid), 0);
-	assert_int_equal(lent_unqueue_pair(lent, &other, qid), -ENOENT);
-	assert_int_equal(lent_unqueue_pair(lent, &lease, 0), -ENOENT);
-	assert_int_equal(lent_unqueue_pair(lent, &lease, UINT16_MAX), -ENOENT);
-	assert_int_equal(lent_unqueue_pair(lent, &lease, (uint16_t)(qid + 1)), -ENOENT);
-	assert_int_equal(lent_unqueue_pair(lent, &lease, qid), 0);
-	assert_int_equal(lent_unqueue_pair(lent, &lease, qid), -ENOENT);
+	assert_int_equal(lent_unqueue_pair(lent, &other, qid, LENT_WAIT_MS), -ENOENT);
+	assert_int_equal(lent_unqueue_pair(lent, &lease, 0, LENT_WAIT_MS), -ENOENT);
+	assert_int_equal(lent_unqueue_pair(lent, &lease, UINT16_MAX, LENT_WAIT_MS), -ENOENT);
+	assert_int_equal(lent_unqueue_pair(lent, &lease, (uint16_t)(qid + 1), LENT_WAIT_MS),
+			 -ENOENT);
+	assert_int_equal(lent_unqueue_pair(lent, &lease, qid, LENT_WAIT_MS), 0);
+	assert_int_equal(lent_unqueue_pair(lent, &lease, qid, LENT_WAIT_MS), -ENOENT);
 	/* An address of another's window is none of this one's. */
 	assert_int_equal(pair(&other, addr, &qid), -EINVAL);
 	assert_int_equal(info_now().queue_pairs_free, FAKE_PAIRS);
@@ -163,6 +169,35 @@ static void queue_pair_that_is_not_made_leaves_nothing(void **state)
 	}
 	assert_int_equal(lent_queue_pair(lent, &lease, &queues, &qid, &bells), -ENOSPC);
 	close(vector);
+}
+
+/* Commands use what is to end. Others have the device meanwhile; who asks again later is told when it is gone. */
+static void what_commands_use_ends_with_them(void **state)
+{
+	struct lent_lease lease = borrow_well(LEASE_SHARED), other = borrow_well(LEASE_SHARED);
+	uint64_t queues, addr, begin = fake_time_ms();
+	uint16_t qid;
+
+	assert_int_equal(window(&lease, 2 * NVME_PAGE, &queues), 0);
+	assert_int_equal(window(&lease, NVME_PAGE, &addr), 0);
+	assert_int_equal(pair(&lease, queues, &qid), 0);
+	device.slow = true;
+	assert_int_equal(lent_unqueue_pair(lent, &lease, qid, 100), -EINPROGRESS);
+	assert_int_equal(lent_unwindow(lent, &lease, addr, NVME_PAGE, 100), -EINPROGRESS);
+	assert_in_range(fake_time_ms() - begin, 200, 400);
+	assert_int_equal(lent_renew(lent, &other, 1000), 0);
+	assert_int_equal(info_now().queue_pairs_free, FAKE_PAIRS - 1);
+	device.slow = false;
+	assert_int_equal(lent_unqueue_pair(lent, &lease, qid, 100), 0);
+	assert_int_equal(lent_unqueue_pair(lent, &lease, qid, 100), -ENOENT);
+	assert_int_equal(lent_unwindow(lent, &lease, addr, NVME_PAGE, 100), -ENOENT);
+	assert_int_equal(info_now().queue_pairs_free, FAKE_PAIRS);
+	/* Its lease ends meanwhile. */
+	assert_int_equal(pair(&lease, queues, &qid), 0);
+	device.slow = true;
+	assert_int_equal(lent_end(lent, &lease, 0), -EINPROGRESS);
+	assert_int_equal(lent_unqueue_pair(lent, &lease, qid, 100), -ESTALE);
+	assert_int_equal(lines, 0);
 }
 
 static void memory_of_the_device_is_lent_in_rows(void **state)
@@ -292,7 +327,7 @@ static void bad_doorbell_of_a_lease_that_has_ended_is_not_the_next_ones(void **s
 	assert_int_equal(window(&a, 2 * NVME_PAGE, &addr), 0);
 	assert_int_equal(pair(&a, addr, &of_a), 0);
 	fake_device_error(&device, of_a);
-	assert_int_equal(lent_end(lent, &a), 0);
+	assert_int_equal(lent_end(lent, &a, LENT_WAIT_MS), 0);
 	b = borrow_well(LEASE_SHARED);
 	assert_int_equal(window(&b, 2 * NVME_PAGE, &addr), 0);
 	assert_int_equal(pair(&b, addr, &of_b), 0);
@@ -323,6 +358,7 @@ int main(void)
 		TEST(lease_that_has_just_ended_is_stale_whatever_is_asked),
 		TEST(queue_pair_is_its_leases),
 		TEST(queue_pair_that_is_not_made_leaves_nothing),
+		TEST(what_commands_use_ends_with_them),
 		TEST(memory_of_the_device_is_lent_in_rows),
 		TEST(admin_commands_of_borrowers_read_and_nothing_else),
 		TEST(bad_doorbells_are_one_line_for_each_lease),

@@ -11,6 +11,13 @@
 #include <errno.h>
 #include <string.h>
 
+#define DOOR_WAIT_MS 20u
+
+uint32_t request_wait_ms(const struct session *s)
+{
+	return s->remote ? DOOR_WAIT_MS : LENT_WAIT_MS;
+}
+
 static int watch(struct session *s)
 {
 	s->watching = true;

@@ -145,7 +145,7 @@ int request_borrow(struct session *s)
 	if (!err && !(s->msg.flags & LEASE_KEPT) && !s->remote) {
 		err = hold(s, lent, &lease);
 		if (err)
-			lent_end(lent, &lease);
+			lent_end(lent, &lease, request_wait_ms(s));
 	}
 	if (err)
 		return err;
@@ -217,7 +217,7 @@ int request_return(struct session *s)
 
 	if (err)
 		return err;
-	err = lent_end(lent, &lease);
+	err = lent_end(lent, &lease, request_wait_ms(s));
 	if (err != -EACCES)
 		forget(s, lent, &lease);
 	return err;
@@ -251,10 +251,11 @@ int request_revoke(struct session *s)
 		return -EACCES;
 	if (!lent)
 		return -ENODEV;
-	err = lent_end(lent, &lease);
-	if (!err) {
+	err = lent_end(lent, &lease, request_wait_ms(s));
+	if (!err || err == -EINPROGRESS)
 		lender_log("lease %u was revoked by process %d", lease.lease, s->by.pid);
+	/* Of one that commands keep the controller tells. */
+	if (!err)
 		lender_tell(s->lender, WEFT_EVENT_LEASE_ENDED, s->msg.device, lease.lease);
-	}
 	return err;
 }

@@ -64,7 +64,7 @@ static void leases_that_end_otherwise_are_not_kept_in_mind(void **state)
 		s->fds[s->fd_cnt++] = rig_memory(NVME_PAGE, F_SEAL_SHRINK);
 		assert_int_equal(carry_out(s, window), 0);
 		assert_int_equal(s->fd_cnt, 0);
-		assert_int_equal(lent_end(rig.lents[0], &lease), 0);
+		assert_int_equal(lent_end(rig.lents[0], &lease, LENT_WAIT_MS), 0);
 	}
 	assert_in_range(s->held.cnt, 1, LEASED_ENDED_MAX);
 	assert_in_range(s->uses.cnt, 1, LEASED_ENDED_MAX);

@@ -38,7 +38,7 @@ int request_unwindow(struct session *s)
 	int err = request_lease(s, &lent, &lease);
 
 	if (!err)
-		err = lent_unwindow(lent, &lease, s->msg.addr, s->msg.len);
+		err = lent_unwindow(lent, &lease, s->msg.addr, s->msg.len, request_wait_ms(s));
 	if (!err)
 		uses_remove(&s->uses, &(struct use){ .of = { .lent = lent, .lease = lease },
 						     .kind = USE_WINDOW,
@@ -112,7 +112,8 @@ int request_unqueues(struct session *s)
 	if (!err && s->msg.index > UINT16_MAX)
 		err = -ENOENT;
 	if (!err)
-		err = lent_unqueue_pair(lent, &lease, (uint16_t)s->msg.index);
+		err = lent_unqueue_pair(lent, &lease, (uint16_t)s->msg.index,
+					request_wait_ms(s));
 	if (!err)
 		uses_remove(&s->uses, &(struct use){ .of = { .lent = lent, .lease = lease },
 						     .kind = USE_PAIR,

@@ -96,9 +96,11 @@ void uses_end(struct leased_list *uses, pid_t pid, int process)
 		const struct use *one = use_of(uses->first);
 
 		if (close_all && one->kind == USE_PAIR)
-			lent_unqueue_pair(one->of.lent, &one->of.lease, (uint16_t)one->at);
+			lent_unqueue_pair(one->of.lent, &one->of.lease, (uint16_t)one->at,
+					  LENT_WAIT_MS);
 		else if (close_all)
-			lent_unwindow(one->of.lent, &one->of.lease, one->at, one->len);
+			lent_unwindow(one->of.lent, &one->of.lease, one->at, one->len,
+				      LENT_WAIT_MS);
 		leased_drop(uses, &uses->first);
 	}
 }

@@ -21,8 +21,9 @@ enum nvme_lease_opcode {
 	 */
 	NVME_ADMIN_LEASE_ARM = 0xc0,
 	/*
-	 * End: end lease cdw10 of generation cdw11 now; completes once its memory is no longer accessed: at once if it
-	 * has ended. Invalid Field for a generation that never ran.
+	 * End: end lease cdw10 of generation cdw11 now. It has ended, and its memory is no longer accessed, if dword 0 is
+	 * zero. NVME_UNDER_WAY: commands of it are; it ends with them, which is an event, and who does not wait for that
+	 * asks again. Invalid Field for a generation that never ran.
 	 */
 	NVME_ADMIN_LEASE_END = 0xc4,
 };
@@ -35,7 +36,14 @@ enum nvme_lease_opcode {
 /*
  * Create I/O Completion Queue and Create I/O Submission Queue have the lease, which is the domain of the queue's
  * addresses and of its commands', in cdw14. 0: the owner's. A submission queue and its completion queue are of one lease.
+ *
+ * Delete I/O Submission Queue with NVME_DELETE_ASK in cdw14 never waits: NVME_UNDER_WAY in dword 0: it is asked again until
+ * the queue is gone, which is no error then.
  */
+#define NVME_DELETE_ASK 1u
+
+/* In dword 0 of a completion: commands are under way in what is to end. */
+#define NVME_UNDER_WAY 1u
 
 /* The log page of leases that run: an entry for each, then one that is zero. */
 #define NVME_LOG_LEASES 0xc0
@@ -56,7 +64,7 @@ static_assert(sizeof(struct nvme_lease_log) == 32, "a log page");
  * number, and the generation in the upper half. When it is read the queue may be another lease's.
  */
 
-/* An asynchronous event of type 7: a lease has ended by its deadline; which ones the log page no longer says. */
+/* An asynchronous event of type 7: a lease has ended by its deadline, or some time after End; the log page has it no more. */
 #define NVME_EVENT_LEASE_ENDED 1u
 
 #endif

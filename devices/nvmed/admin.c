@@ -122,15 +122,25 @@ static int delete_cq(struct nvmed *c, const struct command *cmd)
 	return 0;
 }
 
-static int delete_sq(struct nvmed *c, struct command *cmd)
+static int delete_sq(struct nvmed *c, struct command *cmd, uint32_t *result)
 {
+	bool ask = cmd->sqe.cdw14 & NVME_DELETE_ASK;
 	uint32_t qid = cmd->sqe.cdw10 & 0xffff;
+	struct sq *sq;
 
-	if (!qid || !queue_exists((void **)c->sqs, c, qid) || c->sqs[qid]->deleter)
+	if (!qid || qid > c->config.queue_cnt)
 		return NVME_SC_INVALID_QID;
-	c->sqs[qid]->deleter = cmd;
-	cmd->held = true;
-	sq_stop(c, c->sqs[qid], NVME_SC_ABORT_SQ_DELETED);
+	sq = c->sqs[qid];
+	if (!sq || (sq->deleter && !ask))
+		return ask ? 0 : NVME_SC_INVALID_QID;
+	if (ask) {
+		*result = NVME_UNDER_WAY;
+	} else {
+		sq->deleter = cmd;
+		cmd->held = true;
+	}
+	if (!sq->deleting)
+		sq_stop(c, sq, NVME_SC_ABORT_SQ_DELETED);
 	return 0;
 }
 
@@ -162,7 +172,7 @@ static int run(struct nvmed *c, struct command *cmd, uint32_t *result)
 		return NVME_SC_INVALID_FIELD;
 	switch (cmd->sqe.opcode) {
 	case NVME_ADMIN_DELETE_SQ:
-		return delete_sq(c, cmd);
+		return delete_sq(c, cmd, result);
 	case NVME_ADMIN_CREATE_SQ:
 		return create_sq(c, cmd);
 	case NVME_ADMIN_GET_LOG_PAGE:
@@ -184,7 +194,7 @@ static int run(struct nvmed *c, struct command *cmd, uint32_t *result)
 	case NVME_ADMIN_LEASE_ARM:
 		return lease_arm(c, cmd);
 	case NVME_ADMIN_LEASE_END:
-		return lease_end(c, cmd);
+		return lease_end(c, cmd, result);
 	}
 	return NVME_SC_INVALID_OPCODE;
 }

@@ -144,11 +144,19 @@ int host_map(struct host *h, uint32_t domain, uint64_t addr, uint64_t len, uint3
 
 int host_unmap(struct host *h, uint32_t domain, uint64_t addr, uint64_t len)
 {
-	struct slot_message m = {
-		.kind = SLOT_UNMAP, .domain = domain, .addr = addr, .len = len
-	};
+	bool waited = false;
+	int ret;
 
-	return host_ask(h, &m, NULL, 0, NULL);
+	for (;;) {
+		struct slot_message m = {
+			.kind = SLOT_UNMAP, .domain = domain, .addr = addr, .len = len
+		};
+
+		ret = host_ask(h, &m, NULL, 0, NULL);
+		if (ret != -EINPROGRESS)
+			return waited && ret == -ENOENT ? 0 : ret;
+		waited = true;
+	}
 }
 
 /* What an owner before this one has left: everything ends. */

@@ -86,7 +86,25 @@ static void lease_stop(struct nvmed *c, struct lease *lease)
 	c->chores = true;
 }
 
-int lease_end(struct nvmed *c, struct command *cmd)
+/* Submission queues are gone: completion queues go, then the memory, then its files. */
+static void lease_advance(struct nvmed *c, struct lease *lease)
+{
+	if (lease->sq_cnt)
+		return;
+	for (uint32_t i = 1; lease->cq_cnt && i <= c->config.queue_cnt; i++)
+		if (c->cqs[i] && c->cqs[i]->lease == lease)
+			cq_destroy(c, c->cqs[i]);
+	domain_clear(&lease->domain);
+	if (lease->domain.leaving)
+		return;
+	lease->state = LEASE_NONE;
+	c->leases.ending--;
+	if (lease->told)
+		event_raise(c, NVME_EVENT(NVME_EVENT_TYPE_VENDOR, NVME_EVENT_LEASE_ENDED,
+					  NVME_LOG_LEASES));
+}
+
+int lease_end(struct nvmed *c, const struct command *cmd, uint32_t *result)
 {
 	uint32_t index = cmd->sqe.cdw10, generation = cmd->sqe.cdw11;
 	struct lease *lease;
@@ -98,12 +116,13 @@ int lease_end(struct nvmed *c, struct command *cmd)
 		return NVME_SC_INVALID_FIELD;
 	if (generation < lease->generation || lease->state == LEASE_NONE)
 		return 0;
-	if (lease->ender)
-		return NVME_SC_SEQUENCE;
-	lease->ender = cmd;
-	cmd->held = true;
 	lease_stop(c, lease);
 	next_deadline(c);
+	lease_advance(c, lease);
+	if (lease->state == LEASE_NONE)
+		return 0;
+	lease->told = true;
+	*result = NVME_UNDER_WAY;
 	return 0;
 }
 
@@ -140,42 +159,10 @@ void leases_reset(struct nvmed *c)
 	next_deadline(c);
 }
 
-/* Submission queues are gone: completion queues go, then the memory, then its files. */
-static void lease_advance(struct nvmed *c, struct lease *lease)
-{
-	struct command *ender = lease->ender;
-
-	if (lease->sq_cnt)
-		return;
-	for (uint32_t i = 1; lease->cq_cnt && i <= c->config.queue_cnt; i++)
-		if (c->cqs[i] && c->cqs[i]->lease == lease)
-			cq_destroy(c, c->cqs[i]);
-	domain_clear(&lease->domain);
-	if (lease->domain.leaving)
-		return;
-	lease->state = LEASE_NONE;
-	lease->ender = NULL;
-	c->leases.ending--;
-	if (lease->told)
-		event_raise(c, NVME_EVENT(NVME_EVENT_TYPE_VENDOR, NVME_EVENT_LEASE_ENDED,
-					  NVME_LOG_LEASES));
-	if (ender) {
-		ender->held = false;
-		command_end(c, ender, NVME_SC_SUCCESS, 0);
-	}
-}
-
 bool leases_advance(struct nvmed *c)
 {
 	for (uint32_t i = 1; c->leases.ending && i <= NVME_LEASES; i++)
 		if (c->leases.each[i].state == LEASE_ENDS)
 			lease_advance(c, &c->leases.each[i]);
 	return c->leases.ending;
-}
-
-void leases_forget(struct nvmed *c, const struct command *cmd)
-{
-	for (uint32_t i = 1; i <= NVME_LEASES; i++)
-		if (c->leases.each[i].ender == cmd)
-			c->leases.each[i].ender = NULL;
 }

@@ -25,7 +25,6 @@ enum lease_state {
  * struct lease
  * @generation: the last one that began
  * @deadline:   CLOCK_BOOTTIME in nanoseconds
- * @ender:      the command that completes when it has ended
  * @told:       its end is an event
  */
 struct lease {
@@ -38,7 +37,6 @@ struct lease {
 	uint64_t deadline;
 	uint64_t commands;
 	uint64_t bytes;
-	struct command *ender;
 };
 
 /*
@@ -75,8 +73,8 @@ uint32_t lease_index(const struct nvmed *c, const struct lease *lease);
 /* lease_arm - carry out NVME_ADMIN_LEASE_ARM. Returns an NVMe status */
 int lease_arm(struct nvmed *c, const struct command *cmd);
 
-/* lease_end - carry out NVME_ADMIN_LEASE_END. Returns an NVMe status; the command may be held */
-int lease_end(struct nvmed *c, struct command *cmd);
+/* lease_end - carry out NVME_ADMIN_LEASE_END. @result: out: dword 0. Returns an NVMe status */
+int lease_end(struct nvmed *c, const struct command *cmd, uint32_t *result);
 
 /* leases_due - end those whose time has run out */
 void leases_due(struct nvmed *c);
@@ -89,8 +87,5 @@ void leases_reset(struct nvmed *c);
 
 /* leases_advance - go on with those that end. Returns whether some still do */
 bool leases_advance(struct nvmed *c);
-
-/* leases_forget - a held command ends otherwise */
-void leases_forget(struct nvmed *c, const struct command *cmd);
 
 #endif

@@ -52,13 +52,24 @@ static uint16_t arm(struct rig *r, uint32_t lease, uint32_t generation, uint32_t
 			 NULL);
 }
 
-static uint16_t end(struct rig *r, uint32_t lease, uint32_t generation)
+static uint16_t ask_to_end(struct rig *r, uint32_t lease, uint32_t generation, uint32_t *result)
 {
 	return rig_admin(r,
 			 (struct nvme_sqe){ .opcode = NVME_ADMIN_LEASE_END,
 					    .cdw10 = lease,
 					    .cdw11 = generation },
-			 NULL);
+			 result);
+}
+
+static uint16_t end(struct rig *r, uint32_t lease, uint32_t generation)
+{
+	uint32_t result;
+	uint16_t status;
+
+	do
+		status = ask_to_end(r, lease, generation, &result);
+	while (!status && result == NVME_UNDER_WAY);
+	return status;
 }
 
 /* The pair is made by the owner; its memory and page are the borrower's. */
@@ -323,6 +334,62 @@ static void deleting_a_queue_waits_and_aborts(void **state)
 	borrower_go(&b);
 }
 
+/* Its owner has other things to do: it is asked again until the queue is gone. */
+static void deleting_a_queue_need_not_wait(void **state)
+{
+	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_DELETE_SQ,
+				.cdw10 = 1,
+				.cdw14 = NVME_DELETE_ASK };
+	struct rig *r = *state;
+	struct borrower b;
+	uint32_t result;
+
+	assert_int_equal(rig_admin(r, sqe, &result), 0);
+	assert_int_equal(result, 0);
+	assert_int_equal(arm(r, 2, 1, 60000), 0);
+	borrow(r, &b, 2, 1);
+	load(r, &b, 2);
+	assert_int_equal(rig_admin(r, sqe, &result), 0);
+	assert_int_equal(result, NVME_UNDER_WAY);
+	while (result)
+		assert_int_equal(rig_admin(r, sqe, &result), 0);
+	assert_null(r->c->sqs[1]);
+	memset(b.h.memory, 0xcc, AREA_LEN);
+	rig_rounds(r, 100);
+	for (size_t i = 0; i < AREA_LEN; i++)
+		assert_int_equal(b.h.memory[i], 0xcc);
+	borrower_go(&b);
+}
+
+/* Who does not ask again hears of it. */
+static void an_end_with_commands_under_way_is_an_event(void **state)
+{
+	struct nvme_sqe aer = { .opcode = NVME_ADMIN_ASYNC_EVENT };
+	struct rig *r = *state;
+	struct borrower b;
+	struct nvme_cqe cqe;
+	uint32_t result;
+	uint16_t cid;
+
+	assert_int_equal(arm(r, 9, 1, 60000), 0);
+	borrow(r, &b, 9, 1);
+	cid = host_submit(&r->admin, &aer);
+	host_ring(&r->admin);
+	load(r, &b, 1);
+	assert_int_equal(ask_to_end(r, 9, 1, &result), 0);
+	if (result == NVME_UNDER_WAY) {
+		assert_true(host_wait(&r->admin, &cqe));
+		assert_int_equal(cqe.cid, cid);
+		assert_int_equal(cqe.result,
+				 NVME_EVENT(NVME_EVENT_TYPE_VENDOR, NVME_EVENT_LEASE_ENDED,
+					    NVME_LOG_LEASES));
+	}
+	check_ended(r, &b);
+	assert_int_equal(ask_to_end(r, 9, 1, &result), 0);
+	assert_int_equal(result, 0);
+	borrower_go(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,6 +401,8 @@ int main(void)
 		TEST(a_deadline_ends_a_lease_without_its_owner),
 		TEST(a_reset_ends_leases_and_generations_count_on),
 		TEST(deleting_a_queue_waits_and_aborts),
+		TEST(deleting_a_queue_need_not_wait),
+		TEST(an_end_with_commands_under_way_is_an_event),
 	};
 	int failed = 0;
 

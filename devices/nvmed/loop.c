@@ -157,7 +157,7 @@ static bool look_around(struct loop *l)
 	deadlines(l);
 	if (l->c->now - l->polled >= POLL_NS) {
 		l->polled = l->c->now;
-		if (descriptors_wait(l, 0) || l->slot.waits)
+		if (descriptors_wait(l, 0))
 			any = slot_progress(&l->slot);
 	}
 	return any;
@@ -235,7 +235,7 @@ static void loop_sleep(struct loop *l)
 	set_asleep(c, 0);
 	l->polled = l->moved = nvmed_clock(c);
 	spin_adapt(l, l->moved - since);
-	if (slot || l->slot.waits)
+	if (slot)
 		slot_progress(&l->slot);
 }
 

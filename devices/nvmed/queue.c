@@ -222,7 +222,6 @@ static void command_release(struct nvmed *c, struct command *cmd)
 	assert(cmd->held);
 	if (!events_forget(c, cmd))
 		cmd->sq->cq->reserved--;
-	leases_forget(c, cmd);
 	for (uint32_t i = 1; i <= c->config.queue_cnt; i++)
 		if (c->sqs[i] && c->sqs[i]->deleter == cmd)
 			c->sqs[i]->deleter = NULL;

@@ -108,10 +108,10 @@ static int do_unmap(struct nvmed *c, const struct ask *q)
 	if (!d)
 		return -EINVAL;
 	ret = domain_unmap(d, q->m->addr, q->m->len);
-	if (ret)
-		return ret;
-	queues_remap(c, &c->leases.each[q->m->domain]);
-	return d->leaving ? -EINPROGRESS : 0;
+	if (!ret)
+		queues_remap(c, &c->leases.each[q->m->domain]);
+	/* Asked again it is unmapped already. */
+	return d->leaving && (!ret || ret == -ENOENT) ? -EINPROGRESS : ret;
 }
 
 /* Writing to anything else could have effects, or block. */
@@ -350,7 +350,7 @@ static int run(struct nvmed *c, const struct ask *q)
 	return kinds[m->kind].run(c, q);
 }
 
-bool slot_answer(struct nvmed *c, const struct slot_message *m, int *fds, uint32_t cnt,
+void slot_answer(struct nvmed *c, const struct slot_message *m, int *fds, uint32_t cnt,
 		 struct slot_answer *a)
 {
 	struct ask q = { m, fds, cnt, a };
@@ -363,18 +363,8 @@ bool slot_answer(struct nvmed *c, const struct slot_message *m, int *fds, uint32
 	for (uint32_t i = 0; i < cnt; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	if (ret == -EINPROGRESS) {
-		a->waits_for = m->domain;
-		return false;
-	}
 	if (ret)
 		a->message = (struct slot_message){
 			.version = SLOT_VERSION, .kind = m->kind, .seq = m->seq, .status = ret
 		};
-	return true;
-}
-
-bool slot_waits(struct nvmed *c, const struct slot_answer *a)
-{
-	return c->leases.each[a->waits_for].domain.leaving;
 }

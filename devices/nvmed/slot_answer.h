@@ -17,14 +17,12 @@ struct nvmed;
  * struct slot_answer
  * @fds: borrowed: what travels beside it
  * @run: the serial of this run, for ATTACH
- * @waits_for: the domain in which accesses are under way
  * @data:      @message.len bytes that follow an answer to REMOTE
  */
 struct slot_answer {
 	struct slot_message message;
 	int fds[SLOT_FDS_MAX];
 	uint64_t run;
-	uint32_t waits_for;
 	uint8_t data[SLOT_DATA_MAX];
 };
 
@@ -34,13 +32,8 @@ struct slot_answer {
  * @fds: takes
  * @cnt: how many there are
  * @a:   @run is set; out: the answer
- *
- * Returns true when @a is to be sent; false when it waits for accesses under way: slot_waits() then says until when.
  */
-bool slot_answer(struct nvmed *c, const struct slot_message *m, int *fds, uint32_t cnt,
+void slot_answer(struct nvmed *c, const struct slot_message *m, int *fds, uint32_t cnt,
 		 struct slot_answer *a);
-
-/* slot_waits - whether the answer to the last message is to wait longer */
-bool slot_waits(struct nvmed *c, const struct slot_answer *a);
 
 #endif

@@ -65,10 +65,8 @@ static void peer_close(struct slot *s, uint32_t i)
 		return;
 	close(s->peers[i]);
 	s->peers[i] = -1;
-	if (s->owner == (int)i) {
+	if (s->owner == (int)i)
 		s->owner = -1;
-		s->waits = false;
-	}
 }
 
 void slot_close(struct slot *s)
@@ -207,10 +205,7 @@ static void answer(struct slot *s, uint32_t i, const struct slot_message *m, int
 		refuse(s, i, m, ret);
 		return;
 	}
-	if (!slot_answer(s->c, m, fds, cnt, &s->answer)) {
-		s->waits = true;
-		return;
-	}
+	slot_answer(s->c, m, fds, cnt, &s->answer);
 	if (m->kind == SLOT_ATTACH && !s->answer.message.status)
 		s->owner = (int)i;
 	/* One who does not take answers gets none. */
@@ -255,15 +250,8 @@ bool slot_progress(struct slot *s)
 {
 	bool any = slot_accept(s);
 
-	if (s->waits) {
-		if (slot_waits(s->c, &s->answer))
-			return any;
-		s->waits = false;
-		if (!send_answer(s->peers[s->owner], &s->answer))
-			peer_close(s, (uint32_t)s->owner);
-	}
 	for (uint32_t i = 0; i < SLOT_PEERS; i++)
-		for (int n = 0; n < MESSAGES_AT_ONCE && s->peers[i] >= 0 && !s->waits; n++) {
+		for (int n = 0; n < MESSAGES_AT_ONCE && s->peers[i] >= 0; n++) {
 			if (!peer_receive(s, i))
 				break;
 			any = true;

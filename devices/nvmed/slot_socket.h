@@ -19,7 +19,6 @@
  * @listener: the socket; @path, @device, @inode: its file, while it is ours
  * @peers:    connections, -1: none; those that have not attached make room for later ones
  * @owner:    which of them has attached, -1: none
- * @waits:    the answer to the owner's last message waits
  */
 struct slot {
 	struct nvmed *c;
@@ -30,7 +29,6 @@ struct slot {
 	int peers[SLOT_PEERS];
 	uint32_t next_peer;
 	int owner;
-	bool waits;
 	struct slot_answer answer;
 };
 
@@ -46,7 +44,7 @@ int slot_open(struct slot *s, struct nvmed *c, const char *path);
 /* slot_close - end all connections, and remove the file if it is still ours */
 void slot_close(struct slot *s);
 
-/* slot_progress - accept, answer, and send what has waited. Returns whether anything happened */
+/* slot_progress - accept and answer. Returns whether anything happened */
 bool slot_progress(struct slot *s);
 
 #endif

@@ -292,7 +292,8 @@ int weft_lease_list(struct weft_lender *lender, uint64_t device, struct weft_lea
 
 /*
  * weft_lease_revoke - end a lease that another has; for the lender's user, and root
- * Returns 0: the device accesses nothing of it any more; -EACCES; -ESTALE: it has ended; -ENODEV; -ETIMEDOUT.
+ * Returns 0: the device accesses nothing of it any more; -EINPROGRESS: it is of no use any more, but the device is at commands
+ * of it still; -EACCES; -ESTALE: it has ended; -ENODEV; -ETIMEDOUT.
  */
 int weft_lease_revoke(struct weft_lender *lender, const struct weft_lease_info *lease);
 
@@ -372,7 +373,10 @@ int weft_window_open(struct weft_device *dev, struct weft_segment *seg, uint32_t
 int weft_multicast_open(struct weft_device *dev, struct weft_segment *const *segs, uint32_t cnt,
 			struct weft_window **window);
 
-/* weft_window_close - when it returns 0 the device no longer accesses the segment by it; or -ETIMEDOUT */
+/*
+ * weft_window_close - when it returns 0 the device no longer accesses the segment by it
+ * -EINPROGRESS: no command reaches it any more, but some that are under way do; -ETIMEDOUT. It is closed again then.
+ */
 int weft_window_close(struct weft_window *window);
 
 #ifdef __cplusplus

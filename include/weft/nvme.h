@@ -106,8 +106,8 @@ int weft_nvme_open(struct weft_device *dev, const struct weft_nvme_attr *attr,
 
 /*
  * weft_nvme_close - end it; what is under way is lost
- * Where the lease has ended, a controller of this host that is late may be at it still: that is waited for, until it has been
- * silent for 10 seconds. Returns 0.
+ * A controller of this host may be at a command for long, or late at one of a lease that has ended: that is waited for, until
+ * it has been silent for 10 seconds. Returns 0.
  */
 int weft_nvme_close(struct weft_nvme *qp);
 

@@ -173,7 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		int fds[SLOT_FDS_MAX];
 		uint32_t cnt = message(&m, fds);
 
-		MUST(slot_answer(c, &m, fds, cnt, &a));
+		slot_answer(c, &m, fds, cnt, &a);
 		MUST(a.message.version == SLOT_VERSION && a.message.status <= 0);
 		MUST(a.message.kind == m.kind && a.message.seq == m.seq);
 		MUST(!a.message.status || !a.message.fd_cnt);
