@@ -25,6 +25,9 @@
 /* How long an answer is waited for: a lender that runs answers within that on a host with much to do, too. */
 #define LENDER_ANSWER_MS 10000
 
+/* Between two requests for an end that waits for commands under way. */
+#define LENDER_PAUSE_MS 20
+
 /* Devices that a lender may have. */
 #define LENDER_DEVICES_MAX 65536u
 /* And leases that one may have */
@@ -233,6 +236,12 @@ void keeper_wake(struct weft_lender *lender);
  * lease when it returns.
  */
 int device_ask(struct weft_device *dev, struct request *request);
+
+/*
+ * device_ask_end - ask for an end that may have to wait for commands under way, again and again until client_now_ms() is
+ * @until_ms. Returns as device_ask(), and -EINPROGRESS: the time is over
+ */
+int device_ask_end(struct weft_device *dev, const struct lease_message *msg, uint64_t until_ms);
 
 /* request_fds_lost - whether @err is that of an answer which has what was asked for, and whose descriptors do not fit here */
 static inline bool request_fds_lost(const struct request *request, int err)

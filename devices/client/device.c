@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,21 @@ int device_ask(struct weft_device *dev, struct request *request)
 	if (err == -ESTALE)
 		device_end(dev, err);
 	return err;
+}
+
+/* Between two requests others have the connection, and the keeper renews the lease. */
+int device_ask_end(struct weft_device *dev, const struct lease_message *msg, uint64_t until_ms)
+{
+	int err;
+
+	for (;;) {
+		struct request request = { .msg = *msg };
+
+		err = device_ask(dev, &request);
+		if (err != -EINPROGRESS || client_now_ms() >= until_ms)
+			return err;
+		poll(NULL, 0, LENDER_PAUSE_MS);
+	}
 }
 
 /* A device that nothing is known of yet. */
@@ -244,16 +260,18 @@ static void leave(struct weft_device *dev)
 
 int weft_device_return(struct weft_device *dev)
 {
-	struct request request = { .msg = { .kind = LEASE_RETURN } };
+	const struct lease_message msg = { .kind = LEASE_RETURN };
 
 	unlink_device(dev);
-	device_ask(dev, &request);
+	device_ask_end(dev, &msg, client_now_ms() + LENDER_ANSWER_MS);
 	leave(dev);
 	return 0;
 }
 
 void weft_device_leave(struct weft_device *dev)
 {
+	struct weft_window *window, *next;
+
 	if (!dev->kept && !dev->attached) {
 		weft_device_return(dev);
 		return;
@@ -262,8 +280,10 @@ void weft_device_leave(struct weft_device *dev)
 	/* What this process has open is of no use to the next one that attaches. */
 	while (dev->pairs)
 		weft_nvme_close(dev->pairs);
-	while (dev->windows && !weft_window_close(dev->windows))
-		;
+	for (window = dev->windows; window; window = next) {
+		next = window->next;
+		weft_window_close(window);
+	}
 	leave(dev);
 }
 

@@ -434,10 +434,20 @@ int weft_lease_list(struct weft_lender *lender, uint64_t device, struct weft_lea
 
 int weft_lease_revoke(struct weft_lender *lender, const struct weft_lease_info *lease)
 {
-	struct request request = { .msg = { .kind = LEASE_REVOKE,
-					    .device = lease->device,
-					    .lease = lease->lease,
-					    .generation = lease->generation } };
+	uint64_t until = client_now_ms() + LENDER_ANSWER_MS;
+	bool waited = false;
+	int err;
 
-	return lender_ask(lender, &request);
+	for (;;) {
+		struct request request = { .msg = { .kind = LEASE_REVOKE,
+						    .device = lease->device,
+						    .lease = lease->lease,
+						    .generation = lease->generation } };
+
+		err = lender_ask(lender, &request);
+		if (err != -EINPROGRESS || client_now_ms() >= until)
+			return waited && err == -ESTALE ? 0 : err;
+		waited = true;
+		poll(NULL, 0, LENDER_PAUSE_MS);
+	}
 }

@@ -239,18 +239,22 @@ static void close_memory(struct weft_window *window, struct weft_segment *seg)
 	}
 }
 
+/* As long as the controller says that it is at commands, this process's memory is theirs, if it reaches that by itself. */
 static int end_pair(struct weft_nvme *qp)
 {
-	struct request request = { .msg = { .kind = LEASE_UNQUEUES, .index = qp->qid } };
+	const struct lease_message msg = { .kind = LEASE_UNQUEUES, .index = qp->qid };
+	bool is_near = !qp->remote && !qp->bridge;
 
-	return qp->qid ? device_ask(qp->dev, &request) : 0;
+	if (!qp->qid)
+		return 0;
+	return device_ask_end(qp->dev, &msg,
+			      is_near ? UINT64_MAX : client_now_ms() + LENDER_ANSWER_MS);
 }
 
 int weft_nvme_close(struct weft_nvme *qp)
 {
 	struct weft_device *dev = qp->dev;
 	struct weft_nvme **at;
-	int err;
 
 	pthread_mutex_lock(&dev->lock);
 	for (at = &dev->pairs; *at && *at != qp; at = &(*at)->next)
@@ -258,11 +262,8 @@ int weft_nvme_close(struct weft_nvme *qp)
 	if (*at)
 		*at = qp->next;
 	pthread_mutex_unlock(&dev->lock);
-	err = end_pair(qp);
-	if (err == -ESTALE || err == -EINPROGRESS)
+	if (end_pair(qp) == -ESTALE)
 		nvme_outlast(qp);
-	if (err == -EINPROGRESS)
-		end_pair(qp);
 	if (qp->remote)
 		remote_close(qp);
 	if (qp->bridge)

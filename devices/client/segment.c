@@ -274,14 +274,14 @@ static void remove_spans(struct weft_device *dev, const struct span *spans, uint
 
 static int unmap(struct weft_device *dev, const struct span *span)
 {
-	struct request request = {
-		.msg = { .kind = LEASE_UNWINDOW, .addr = span->addr, .len = span->len }
-	};
+	const struct lease_message msg = { .kind = LEASE_UNWINDOW,
+					   .addr = span->addr,
+					   .len = span->len };
 	int err;
 
 	if (dev->lender->remote)
 		return remote_forget(dev, span);
-	err = device_ask(dev, &request);
+	err = device_ask_end(dev, &msg, client_now_ms() + LENDER_ANSWER_MS);
 	/* Of a lease that has ended nothing is mapped; and the answer to an earlier request may have been lost. */
 	return err == -ESTALE || err == -ENOENT ? 0 : err;
 }

@@ -12,9 +12,9 @@ static_assert(sizeof(struct remote_place) <= WEFT_NVME_PLACE_MAX, "a place has r
 
 int weft_nvme_session_close(struct weft_device *dev, uint32_t id)
 {
-	struct request request = { .msg = { .kind = LEASE_UNQUEUES, .index = id } };
+	const struct lease_message msg = { .kind = LEASE_UNQUEUES, .index = id };
 
-	return device_ask(dev, &request);
+	return device_ask_end(dev, &msg, client_now_ms() + LENDER_ANSWER_MS);
 }
 
 static void name_host(struct weft_device *dev, struct weft_nvme_session *session)

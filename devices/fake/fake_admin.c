@@ -223,7 +223,8 @@ static uint16_t get_log(struct fake_device *dev, const struct nvme_sqe *sqe)
 	case NVME_LOG_LEASES:
 		from = log;
 		have = leases_log(dev, log);
-		dev->masked &= ~(1u << NVME_EVENT_TYPE_VENDOR);
+		if (!(sqe->cdw10 & NVME_LOG_RETAIN))
+			dev->masked &= ~(1u << NVME_EVENT_TYPE_VENDOR);
 		break;
 	default:
 		return NVME_SC_INVALID_LOG_PAGE;

@@ -124,8 +124,7 @@ static_assert(offsetof(struct lease_message, offset) == 88, "on a connection");
  * Borrowers elsewhere send requests as messages to the lender's door, an endpoint of an OFI provider, and have answers and
  * events sent to theirs, whose name is in each request. Such a connection has no end that the lender sees: leases end when
  * they are returned, revoked, or not renewed; and WATCH is asked again and again, or ends after LEASE_WATCH_MS. A request
- * that comes twice is carried out once, and answered twice; one that would be answered with -EINPROGRESS has no answer until
- * it comes again. There are no descriptors:
+ * that comes twice is carried out once, and answered twice. There are no descriptors:
  * WINDOW, UNWINDOW, MEMORY, UNMEMORY, EXPORT, UNEXPORT and IMPORT are refused with -EOPNOTSUPP, and REVOKE with -EACCES.
  */
 #define LEASE_WATCH_MS 10000u

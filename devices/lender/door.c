@@ -193,9 +193,6 @@ static void answer(struct door *door, struct guest *guest, const struct lease_me
 	memcpy(room, data, msg.data_len);
 	if (session_answer_remote(door->lender, &nobody, &msg, room, &guest->complained))
 		return;
-	/* It asks again, and others are heard meanwhile. */
-	if (msg.status == -EINPROGRESS)
-		return;
 	if (msg.kind == LEASE_WATCH && !msg.status)
 		guest->watches_ms = lent_now_ms() + LEASE_WATCH_MS;
 	memcpy(guest->answer, &msg, sizeof(msg));

@@ -23,10 +23,10 @@
 struct lent;
 
 /*
- * How long calls wait that end something which commands under way still use, at most: @wait_ms of theirs. -EINPROGRESS
- * says that the time is over; no further command begins, and the call may be repeated. Others have the device meanwhile.
+ * Calls that end something which commands under way still use wait for these, for @wait_ms at most. -EINPROGRESS says that
+ * the time is over; no further command begins, and the call is repeated. Others have the device meanwhile.
  */
-#define LENT_WAIT_MS 5000u
+#define LENT_WAIT_MS 300u
 
 /*
  * struct lent_lease - how a lease is named

@@ -65,19 +65,25 @@ static int enter(struct lent *lent, const struct lent_lease *lease, struct lent_
 	return err;
 }
 
-int lent_enter(struct lent *lent, const struct lent_lease *lease, struct lent_record **out)
+int lent_enter_ending(struct lent *lent, const struct lent_lease *lease,
+		      struct lent_record **out)
 {
 	int err = enter(lent, lease, out);
 
-	if (err)
+	if (err || !lent->failed)
 		return err;
-	if (lent->failed)
-		err = -ENODEV;
-	else if ((*out)->ends)
-		err = -ESTALE;
-	if (err)
-		lent_unlock(lent);
-	return err;
+	lent_unlock(lent);
+	return -ENODEV;
+}
+
+int lent_enter(struct lent *lent, const struct lent_lease *lease, struct lent_record **out)
+{
+	int err = lent_enter_ending(lent, lease, out);
+
+	if (err || !(*out)->ends)
+		return err;
+	lent_unlock(lent);
+	return -ESTALE;
 }
 
 struct lent_wait lent_wait_begin(uint32_t ms)
@@ -323,9 +329,9 @@ static int end_and_forget(struct lent *lent, const struct lent_lease *lease, uin
 	while (err == -EINPROGRESS) {
 		record->enders++;
 		err = lent_give_way(lent, lease, &wait);
-		/* Another thread has seen its end, and forgotten it. */
+		/* Another thread has seen its end, or that of the controller, and forgotten it. */
 		if (err == -ESTALE)
-			return 0;
+			return lent->failed ? -ENODEV : 0;
 		record->enders -= record->enders > 0;
 		if (err == -EINPROGRESS)
 			return err;
@@ -412,12 +418,16 @@ int lent_next(struct lent *lent, uint32_t after, struct lent_state *state)
 	return lease < LENT_LEASES ? 0 : -ENOENT;
 }
 
-/* A part of the log of leases. -ENOENT: it is not that long any more */
-static int read_part(struct lent *lent, uint32_t at, struct nvme_lease_log *page)
+/*
+ * A part of the log of leases. -ENOENT: it is not that long any more
+ * @retain: an event that the log tells about is not taken for seen
+ */
+static int read_part(struct lent *lent, uint32_t at, bool retain, struct nvme_lease_log *page)
 {
 	struct nvme_sqe sqe = {
 		.opcode = NVME_ADMIN_GET_LOG_PAGE,
-		.cdw10 = NVME_LOG_LEASES | (NVME_PAGE / 4 - 1) << 16,
+		.cdw10 = NVME_LOG_LEASES | (retain ? NVME_LOG_RETAIN : 0) |
+			 (NVME_PAGE / 4 - 1) << 16,
 		.cdw12 = at,
 	};
 	struct nvme_cqe cqe;
@@ -429,7 +439,7 @@ static int read_part(struct lent *lent, uint32_t at, struct nvme_lease_log *page
 }
 
 /* Read the log once: out: by number. Returns how many parts it has, or -errno */
-static int read_once(struct lent *lent, struct nvme_lease_log *running)
+static int read_once(struct lent *lent, bool retain, struct nvme_lease_log *running)
 {
 	struct nvme_lease_log page[LOG_ENTRIES];
 	uint32_t at, i;
@@ -437,7 +447,7 @@ static int read_once(struct lent *lent, struct nvme_lease_log *running)
 
 	memset(running, 0, LENT_LEASES * sizeof(*running));
 	for (at = 0; at < LENT_LEASES * sizeof(*page); at += sizeof(page)) {
-		err = read_part(lent, at, page);
+		err = read_part(lent, at, retain, page);
 		if (err)
 			return err == -ENOENT ? parts : err;
 		parts++;
@@ -466,14 +476,14 @@ static bool is_same(const struct nvme_lease_log *a, const struct nvme_lease_log 
  * A lease that ends meanwhile has those behind it move, maybe from a part that is yet to be read into one that was: what
  * is in several parts is read until it is the same twice.
  */
-static int read_running(struct lent *lent, struct nvme_lease_log *running)
+static int read_running(struct lent *lent, bool retain, struct nvme_lease_log *running)
 {
 	struct nvme_lease_log before[LENT_LEASES];
-	int parts = read_once(lent, running);
+	int parts = read_once(lent, retain, running);
 
 	while (parts > 1) {
 		memcpy(before, running, sizeof(before));
-		parts = read_once(lent, running);
+		parts = read_once(lent, retain, running);
 		if (parts > 1 && is_same(before, running))
 			break;
 	}
@@ -483,7 +493,7 @@ static int read_running(struct lent *lent, struct nvme_lease_log *running)
 int lent_runs(struct lent *lent, uint32_t lease)
 {
 	struct nvme_lease_log running[LENT_LEASES];
-	int err = read_running(lent, running);
+	int err = read_running(lent, true, running);
 
 	if (err)
 		return err;
@@ -494,7 +504,7 @@ int lent_collect(struct lent *lent, uint32_t *ended)
 {
 	struct nvme_lease_log running[LENT_LEASES];
 	uint32_t lease;
-	int n = 0, err = read_running(lent, running);
+	int n = 0, err = read_running(lent, false, running);
 
 	if (err)
 		return err;
@@ -593,7 +603,7 @@ int lent_adopt(struct lent *lent, uint32_t *ended)
 	struct journal_lease kept[LENT_LEASES];
 	struct nvme_lease_log running[LENT_LEASES];
 	uint32_t lease;
-	int n = 0, err = read_running(lent, running);
+	int n = 0, err = read_running(lent, false, running);
 
 	if (err)
 		return err;

@@ -103,6 +103,10 @@ void lent_unlock(struct lent *lent);
  */
 int lent_enter(struct lent *lent, const struct lent_lease *lease, struct lent_record **record);
 
+/* lent_enter_ending - the same, also for one whose end waits for commands under way */
+int lent_enter_ending(struct lent *lent, const struct lent_lease *lease,
+		      struct lent_record **record);
+
 /* The following are called with the lock held. */
 
 /* struct lent_wait - asking the controller again and again: @until_ms, and the next pause */

@@ -87,7 +87,7 @@ int lent_unwindow(struct lent *lent, const struct lent_lease *lease, uint64_t ad
 {
 	struct lent_wait wait = lent_wait_begin(wait_ms);
 	struct lent_record *record;
-	int err = lent_enter(lent, lease, &record);
+	int err = lent_enter_ending(lent, lease, &record);
 
 	if (err)
 		return err;
@@ -328,7 +328,7 @@ int lent_unqueue_pair(struct lent *lent, const struct lent_lease *lease, uint16_
 		      uint32_t wait_ms)
 {
 	struct lent_record *record;
-	int err = lent_enter(lent, lease, &record);
+	int err = lent_enter_ending(lent, lease, &record);
 
 	if (err)
 		return err;
@@ -336,6 +336,9 @@ int lent_unqueue_pair(struct lent *lent, const struct lent_lease *lease, uint16_
 		err = -ENOENT;
 	else
 		err = lent_check(lent, remove_pair(lent, lease, qid, wait_ms));
+	/* The controller has deleted its completion queue, and is at the rest of the lease. */
+	if (err == -EINVAL && record->ends)
+		err = -ESTALE;
 	if (!err) {
 		lent->owner[qid] = 0;
 		lent->info.queue_pairs_free++;

@@ -196,8 +196,27 @@ static void what_commands_use_ends_with_them(void **state)
 	assert_int_equal(pair(&lease, queues, &qid), 0);
 	device.slow = true;
 	assert_int_equal(lent_end(lent, &lease, 0), -EINPROGRESS);
+	assert_int_equal(lent_unqueue_pair(lent, &lease, qid, 100), -EINPROGRESS);
+	assert_int_equal(lent_unwindow(lent, &lease, queues, 2 * NVME_PAGE, 100), -EINPROGRESS);
+	assert_int_equal(window(&lease, NVME_PAGE, &addr), -ESTALE);
+	device.slow = false;
+	fake_device_finish(&device);
 	assert_int_equal(lent_unqueue_pair(lent, &lease, qid, 100), -ESTALE);
 	assert_int_equal(lines, 0);
+}
+
+/* The keeper alone takes events: who only looks whether a lease runs leaves them. */
+static void looking_at_leases_takes_no_event(void **state)
+{
+	struct lent_lease lease = borrow_well(0);
+
+	device.masked = 1u << NVME_EVENT_TYPE_VENDOR;
+	assert_int_equal(lent_unwindow(lent, &lease, LENT_ADDR_BASE, NVME_PAGE, 0), -ENOENT);
+	assert_true(fake_device_commands(&device, NVME_ADMIN_GET_LOG_PAGE));
+	assert_int_equal(device.masked, 1u << NVME_EVENT_TYPE_VENDOR);
+	fake_device_expire(&device, lease.lease);
+	assert_int_equal(events_so_far(), 0);
+	device.masked = 0;
 }
 
 static void memory_of_the_device_is_lent_in_rows(void **state)
@@ -359,6 +378,7 @@ int main(void)
 		TEST(queue_pair_is_its_leases),
 		TEST(queue_pair_that_is_not_made_leaves_nothing),
 		TEST(what_commands_use_ends_with_them),
+		TEST(looking_at_leases_takes_no_event),
 		TEST(memory_of_the_device_is_lent_in_rows),
 		TEST(admin_commands_of_borrowers_read_and_nothing_else),
 		TEST(bad_doorbells_are_one_line_for_each_lease),

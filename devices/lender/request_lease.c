@@ -245,14 +245,17 @@ int request_revoke(struct session *s)
 {
 	struct lent *lent = request_device(s, s->msg.device);
 	struct lent_lease lease = { s->msg.lease, s->msg.generation, { 0 } };
+	struct lent_state state = { .lease = lease };
+	bool again;
 	int err;
 
 	if (!s->trusted)
 		return -EACCES;
 	if (!lent)
 		return -ENODEV;
+	again = lent_state(lent, &state) == -ESTALE;
 	err = lent_end(lent, &lease, request_wait_ms(s));
-	if (!err || err == -EINPROGRESS)
+	if (!again && (!err || err == -EINPROGRESS))
 		lender_log("lease %u was revoked by process %d", lease.lease, s->by.pid);
 	/* Of one that commands keep the controller tells. */
 	if (!err)

@@ -39,10 +39,12 @@ int request_unwindow(struct session *s)
 
 	if (!err)
 		err = lent_unwindow(lent, &lease, s->msg.addr, s->msg.len, request_wait_ms(s));
-	if (!err)
-		uses_remove(&s->uses, &(struct use){ .of = { .lent = lent, .lease = lease },
-						     .kind = USE_WINDOW,
-						     .at = s->msg.addr });
+	/* It has gone since it was -EINPROGRESS. */
+	if ((!err || err == -ENOENT) &&
+	    uses_remove(&s->uses, &(struct use){ .of = { .lent = lent, .lease = lease },
+						 .kind = USE_WINDOW,
+						 .at = s->msg.addr }))
+		err = 0;
 	return err;
 }
 

@@ -38,14 +38,16 @@ static bool is_same(const struct use *a, const struct use *b)
 	       leased_is(&a->of, b->of.lent, &b->of.lease);
 }
 
-void uses_remove(struct leased_list *uses, const struct use *use)
+bool uses_remove(struct leased_list *uses, const struct use *use)
 {
 	struct leased **at = &uses->first;
 
 	while (*at && !is_same(use_of(*at), use))
 		at = &(*at)->next;
-	if (*at)
-		leased_drop(uses, at);
+	if (!*at)
+		return false;
+	leased_drop(uses, at);
+	return true;
 }
 
 static bool has_ended(int process, int ms)
@@ -85,6 +87,14 @@ static bool ends(pid_t pid, int process)
 				(is_ending(pid) && has_ended(process, USES_LINGER_MS)));
 }
 
+static int close_one(const struct use *one)
+{
+	if (one->kind == USE_PAIR)
+		return lent_unqueue_pair(one->of.lent, &one->of.lease, (uint16_t)one->at,
+					 LENT_WAIT_MS);
+	return lent_unwindow(one->of.lent, &one->of.lease, one->at, one->len, LENT_WAIT_MS);
+}
+
 /* What was opened last is closed first: queue pairs before the windows that their queues are in. */
 void uses_end(struct leased_list *uses, pid_t pid, int process)
 {
@@ -93,14 +103,8 @@ void uses_end(struct leased_list *uses, pid_t pid, int process)
 	leased_forget_ended(uses);
 	close_all = uses->first && ends(pid, process);
 	while (uses->first) {
-		const struct use *one = use_of(uses->first);
-
-		if (close_all && one->kind == USE_PAIR)
-			lent_unqueue_pair(one->of.lent, &one->of.lease, (uint16_t)one->at,
-					  LENT_WAIT_MS);
-		else if (close_all)
-			lent_unwindow(one->of.lent, &one->of.lease, one->at, one->len,
-				      LENT_WAIT_MS);
+		while (close_all && close_one(use_of(uses->first)) == -EINPROGRESS)
+			;
 		leased_drop(uses, &uses->first);
 	}
 }

@@ -7,6 +7,7 @@
 #ifndef WEFT_DEVICES_LENDER_USES_H
 #define WEFT_DEVICES_LENDER_USES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,8 +29,8 @@ struct use {
 /* uses_add - @uses: of struct use. @use: copied. Without memory it stays open until its lease ends */
 void uses_add(struct leased_list *uses, const struct use *use);
 
-/* uses_remove - what is not there is nothing; @len of @use is of no matter */
-void uses_remove(struct leased_list *uses, const struct use *use);
+/* uses_remove - @len of @use is of no matter. Returns whether it was there */
+bool uses_remove(struct leased_list *uses, const struct use *use);
 
 /*
  * uses_end - forget all, and close what is open if its process has ended, or is about to: a process that is killed ends its

@@ -354,6 +354,9 @@ enum nvme_log_page {
 	NVME_LOG_FIRMWARE = 0x03,
 };
 
+/* In cdw10 of Get Log Page: an event that the log tells about is not taken for seen (RAE). */
+#define NVME_LOG_RETAIN (1u << 15)
+
 /* SMART / Health Information (figure 196); those of 16 bytes are integers of 128 bits */
 struct nvme_smart_log {
 	uint8_t critical_warning;

@@ -236,10 +236,12 @@ int domain_map_named(struct domain *d, const struct domain_request *req, uint8_t
 static void window_leave(struct domain *d, struct window *w)
 {
 	w->domain = NULL;
-	if (w->users)
-		d->leaving++;
-	else
+	if (!w->users) {
 		window_free(w);
+		return;
+	}
+	w->next = d->leaving;
+	d->leaving = w;
 }
 
 int domain_unmap(struct domain *d, uint64_t addr, uint64_t len)
@@ -256,6 +258,15 @@ int domain_unmap(struct domain *d, uint64_t addr, uint64_t len)
 		d->last = NULL;
 	window_leave(d, w);
 	return 0;
+}
+
+bool domain_leaves(const struct domain *d, uint64_t addr, uint64_t len)
+{
+	const struct window *w = d->leaving;
+
+	while (w && (w->addr != addr || w->len != len))
+		w = w->next;
+	return w;
 }
 
 bool domain_unmap_named(struct domain *d, const uint8_t *base)
@@ -288,8 +299,12 @@ void domain_clear(struct domain *d)
 
 void window_put(struct window *w)
 {
+	struct window **at = &w->home->leaving;
+
 	if (--w->users || w->domain)
 		return;
-	w->home->leaving--;
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
 	window_free(w);
 }

@@ -45,7 +45,7 @@ struct window_hooks {
  * struct window - a range of addresses of DMA
  * @users:  accesses under way that do not end within a call: pieces of a backend
  * @domain: NULL once it is unmapped: the last user frees it
- * @home:   the domain that it is or was in; @use: what it takes of that one's budget
+ * @home:   the domain that it is or was in; @use: what it takes of that one's budget; @next: unmapped ones of it
  * @hooks:  NULL: nobody is to know when it goes. A device that knows of it accesses the first file at @device_addr
  */
 struct window {
@@ -56,6 +56,7 @@ struct window {
 	uint32_t users;
 	struct domain *domain;
 	struct domain *home;
+	struct window *next;
 	struct budget_use use;
 	const struct window_hooks *hooks;
 	uint64_t device_addr;
@@ -67,7 +68,7 @@ struct window {
  * struct domain
  * @windows: by address, disjoint
  * @last:    the one that was found last
- * @leaving: unmapped ones that have users
+ * @leaving: unmapped ones that have users; NULL: there are none
  * @hooks:   NULL: there is no device
  * @budget:  NULL: nothing bounds it; @use: what it has of that
  */
@@ -76,7 +77,7 @@ struct domain {
 	uint32_t cnt;
 	uint32_t room;
 	struct window *last;
-	uint32_t leaving;
+	struct window *leaving;
 	const struct window_hooks *hooks;
 	struct budget *budget;
 	struct budget_use use;
@@ -121,10 +122,13 @@ int domain_map_named(struct domain *d, const struct domain_request *req, uint8_t
 /*
  * domain_unmap - end a mapping
  *
- * No access begins from here on; those under way are over once @d->leaving is 0.
+ * No access begins from here on; those under way are over once domain_leaves() says so.
  * Returns 0, or -ENOENT if there is no mapping of this address and length.
  */
 int domain_unmap(struct domain *d, uint64_t addr, uint64_t len);
+
+/* domain_leaves - whether accesses to what was mapped there are under way */
+bool domain_leaves(const struct domain *d, uint64_t addr, uint64_t len);
 
 /* domain_unmap_named - end all mappings of a name of the memory at @base, likewise. Returns whether there were some */
 bool domain_unmap_named(struct domain *d, const uint8_t *base);

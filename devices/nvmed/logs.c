@@ -12,7 +12,6 @@
 #define UNIT		512000u
 #define NS_PER_HOUR	3600000000000ull
 #define NS_PER_MS	1000000u
-#define LOG_RETAIN	(1u << 15) /* RAE in cdw10 */
 #define SMART_READ_ONLY (1u << 3)
 #define PAGE_LEN_MAX	((NVME_LEASES + 1) * sizeof(struct nvme_lease_log))
 
@@ -188,7 +187,7 @@ int log_page(struct nvmed *c, const struct command *cmd, uint8_t *page, uint64_t
 	*len = dwords * 4;
 	memset(page, 0, *len);
 	memcpy(page, whole + offset, *len < have - offset ? *len : have - offset);
-	if (!(sqe->cdw10 & LOG_RETAIN))
+	if (!(sqe->cdw10 & NVME_LOG_RETAIN))
 		events_read(c, sqe->cdw10 & 0xff);
 	return 0;
 }

@@ -111,7 +111,7 @@ static int do_unmap(struct nvmed *c, const struct ask *q)
 	if (!ret)
 		queues_remap(c, &c->leases.each[q->m->domain]);
 	/* Asked again it is unmapped already. */
-	return d->leaving && (!ret || ret == -ENOENT) ? -EINPROGRESS : ret;
+	return domain_leaves(d, q->m->addr, q->m->len) ? -EINPROGRESS : ret;
 }
 
 /* Writing to anything else could have effects, or block. */

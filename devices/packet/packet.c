@@ -128,7 +128,7 @@ static int hold_folder(const struct sockaddr_un *un)
 	strcpy(path, un->sun_path);
 	fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-		if (now_ms() < end) {
+		if ((errno == EWOULDBLOCK || errno == EINTR) && now_ms() < end) {
 			poll(NULL, 0, 1);
 			continue;
 		}
