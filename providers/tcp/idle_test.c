@@ -160,6 +160,37 @@ static void payload_is_sent_after_a_rest(void **state)
 	two_close(&t);
 }
 
+/*
+ * The data lane is made again long after its last socket, and the first connect is in vain: that is no silence of the
+ * peer yet.
+ */
+static void one_vain_connect_after_a_rest_is_none_too_many(void **state)
+{
+	const int dead_ms = tcp_settings.dead_ms;
+	struct two t = two_open();
+	union ip_sockaddr there;
+
+	tcp_settings.dead_ms = 1000;
+	assert_true(say_large(&t, 0));
+	settle(&t);
+	usleep(1200000);
+	rest(&t, 0);
+	say(&t, 0);
+	settle(&t);
+	assert_int_equal(t.conn[0]->data.state, TCP_LANE_NONE);
+	there = t.conn[0]->remote;
+	assert_int_equal(there.sa.sa_family, AF_INET);
+	t.conn[0]->remote.in.sin_addr.s_addr = htonl(
+		0xe0000001); /* a group: nobody connects to it */
+	assert_true(say_large(&t, 0));
+	for (int i = 0; i < 10; i++)
+		tcp_poll(t.side[0]->wire);
+	t.conn[0]->remote = there;
+	settle(&t);
+	two_close(&t);
+	tcp_settings.dead_ms = dead_ms;
+}
+
 static void what_is_under_way_keeps_a_conn(void **state)
 {
 	struct two t = two_open();
@@ -375,6 +406,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_idle_conn_is_closed_and_made_again),
 		cmocka_unit_test(payload_is_sent_after_a_rest),
+		cmocka_unit_test(one_vain_connect_after_a_rest_is_none_too_many),
 		cmocka_unit_test(what_is_under_way_keeps_a_conn),
 		cmocka_unit_test(a_packet_that_crosses_arrives),
 		cmocka_unit_test(a_data_lane_that_the_peer_wants_is_made_again),

@@ -206,8 +206,14 @@ int tcp_session_dial(struct tcp_conn *conn, struct tcp_lane *lane)
 {
 	struct tcp_stream *stream = tcp_session_stream(conn, lane);
 	bool was = lane->state != TCP_LANE_NONE;
-	int err = tcp_lane_connect(conn, lane);
+	int err;
 
+	/* It begins, maybe after a rest: what is known of its last socket is old. */
+	if (!was) {
+		stream->contact_ns = platform_now_ns();
+		stream->refused_ns = stream->pause_ns = stream->vain = 0;
+	}
+	err = tcp_lane_connect(conn, lane);
 	if (err && was) /* its socket is closed again, and it still gathers what is sent */
 		lane_break(conn, lane);
 	if (err)
