@@ -38,6 +38,12 @@ static bool data_quiet(const struct tcp_conn *conn)
 			 !bulk->header_len && list_empty(&conn->waiting));
 }
 
+/* Returns true if this side can have the lanes made again, as far as it knows. */
+static bool can_reach(const struct tcp_conn *conn)
+{
+	return conn->ours || (ip_sockaddr_port(&conn->remote) && !conn->session.elsewhere);
+}
+
 /* Returns true if nothing is under way, and both sides can have the lanes made again. */
 static bool is_quiet(const struct tcp_conn *conn)
 {
@@ -48,8 +54,8 @@ static bool is_quiet(const struct tcp_conn *conn)
 	       conn->want != TCP_WANT_DUE && lane->state == TCP_LANE_UP &&
 	       !lane->write_failed && !conn->held && conn->head == conn->tail &&
 	       !conn->carried && !conn->flow.left && !conn->part_len && !conn->padding &&
-	       data_quiet(conn) && (conn->ours || ip_sockaddr_port(&conn->remote)) &&
-	       !tcp_wire_of(conn)->closing && !engine_conn_busy(&conn->conn);
+	       data_quiet(conn) && can_reach(conn) && !tcp_wire_of(conn)->closing &&
+	       !engine_conn_busy(&conn->conn);
 }
 
 /* Returns true if nothing was sent since this side has agreed. */
@@ -74,6 +80,15 @@ static bool has_all(const struct tcp_conn *conn)
 		       (said_last(conn) ? sizeof(struct packet) : 0);
 
 	return conn->out_pos + conn->kept >= all;
+}
+
+/* Returns true if nothing waits in the lane's socket, which the peer's kernel would count as received. */
+static bool has_read_all(const struct tcp_lane *lane)
+{
+	char byte;
+
+	return lane->state != TCP_LANE_UP ||
+	       tcp_none_yet(sys_socket_recv(lane->fd, &byte, 1, MSG_PEEK));
 }
 
 static void say(struct tcp_conn *conn)
@@ -128,7 +143,8 @@ void tcp_idle_turn(struct tcp_conn *conn)
 		return;
 	if (!said_last(conn))
 		say(conn);
-	if (said_last(conn) && is_quiet(conn))
+	if (said_last(conn) && is_quiet(conn) && has_read_all(&conn->control) &&
+	    has_read_all(&conn->data))
 		rest(conn);
 }
 
