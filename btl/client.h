@@ -15,7 +15,9 @@
 #define BTL_ID_ANSWER  (BTL_LISTENERS + 1)
 
 /* A server that has not answered for so long is taken for dead: a device need not tell. */
+#ifndef BTL_ANSWER_NS
 #define BTL_ANSWER_NS 10000000000u
+#endif
 
 /* Bytes that are put or got by one request. */
 #define BTL_REQUEST_DATA_MAX (BTL_MESSAGE_MAX - 512)

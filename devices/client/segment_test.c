@@ -15,8 +15,11 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "fake_pace.h"
 #include "fake_use.h"
 #include "spec.h"
+
+#define PACE 10
 
 #define GRANULE FAKE_LENDER_GRANULE
 
@@ -94,13 +97,15 @@ static void window_that_could_not_be_closed_is_closed_later(void **state)
 	struct weft_segment *seg;
 	struct weft_window *window;
 
-	fake_use_borrow(u, 60000);
+	fake_use_borrow(u, 600000);
 	assert_int_equal(weft_segment_alloc(u->dev, 2 * GRANULE, 0, &seg), 0);
 	assert_int_equal(weft_window_open(u->dev, seg, WEFT_WINDOW_RW, &window), 0);
 	/* The first file's is closed, the second one's is not. */
 	fake_lender_rule(&u->fake, LEASE_UNWINDOW,
 			 (struct fake_rule){ .how = FAKE_SILENT, .skip = 1 });
+	fake_pace(PACE);
 	assert_int_equal(weft_window_close(window), -ETIMEDOUT);
+	fake_pace(1);
 	assert_int_equal(weft_segment_free(seg), -EBUSY);
 	fake_lender_rule(&u->fake, LEASE_UNWINDOW, (struct fake_rule){ .how = FAKE_HONEST });
 	/* It was, and its answer alone is missing. */

@@ -10,7 +10,11 @@
 #include "fault.h"
 #include "sleepers.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ROUNDS 300
+#else
 #define ROUNDS 900
+#endif
 
 /* One side of a conversation: it fails by being too late. */
 struct side {

@@ -18,7 +18,7 @@
 #define TEST_SECS  280
 #define KEY	   5u
 #define LEN	   (8u << 20) /* of the region */
-#define STORM_NS   3000000000ull
+#define STORM_NS   1000000000ull
 #define BUSY_NS	   900000000u /* that a close waits at least for a stopped process */
 #define WORK_NS	   100000000u /* on a core: in a close that waits for nobody */
 #define DEAF_NS	   20000000u  /* without progress, while nothing is written */

@@ -27,24 +27,27 @@ struct long_life {
 	char names[2][NODE_NAME]; /* the survivor's, the victim's */
 	uint64_t seeds[2];
 	_Atomic uint64_t killed_ns, last_ns, errors, received;
-	_Atomic pid_t orphan; /* 0: the victim has no child yet; -1: it is to have none */
 	uint32_t rounds;
+	bool may_fork; /* the victim, once */
 };
 
 static const char *provider;
 
+/* It lives until the round is over. */
 static void have_child(struct long_life *l)
 {
+	uint32_t round = stage_passed(l, GATE_ROUND);
 	pid_t pid = fork();
 
 	NODE_CHECK(l, pid >= 0);
 	if (pid) {
-		atomic_store(&l->orphan, pid);
+		l->may_fork = false;
 		return;
 	}
 	alarm(ROUND_SECS);
-	for (;;)
-		pause();
+	while (stage_passed(l, GATE_OVER) < round)
+		usleep(1000);
+	_exit(0);
 }
 
 static void victim(void *stage, int rank)
@@ -62,7 +65,7 @@ static void victim(void *stage, int rank)
 	stage_pass(l, GATE_VICTIM_NAMED);
 	for (;;) {
 		churn_step(&c, CHURN_ALL);
-		if (c.last_ns && !atomic_load(&l->orphan))
+		if (c.last_ns && l->may_fork)
 			have_child(l);
 	}
 }
@@ -166,7 +169,7 @@ static uint64_t life_round(struct long_life *l, uint32_t round, uint64_t *seed)
 	l->seeds[1] = seeded_random(seed);
 	atomic_store(&l->killed_ns, 0);
 	atomic_store(&l->last_ns, 0);
-	atomic_store(&l->orphan, round % 2 ? 0 : -1);
+	l->may_fork = round % 2;
 	for (int gate = GATE_NAMED; gate <= GATE_KILLED; gate++)
 		atomic_store(&l->stage.gates[gate], 0);
 	stage_pass(l, GATE_ROUND);
@@ -180,8 +183,6 @@ static uint64_t life_round(struct long_life *l, uint32_t round, uint64_t *seed)
 	stage_pass(l, GATE_KILLED);
 	NODE_CHECK(l, stage_ended(l, pid, SIGKILL));
 	NODE_UNTIL(l, stage_passed(l, GATE_OVER) == round, false);
-	if (atomic_load(&l->orphan) > 0)
-		kill(atomic_load(&l->orphan), SIGKILL);
 	at = atomic_load(&l->last_ns);
 	return at ? at - atomic_load(&l->killed_ns) : 0;
 }
