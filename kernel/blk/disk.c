@@ -15,6 +15,7 @@
 #define NAME	   "kofiblk"
 #define BLOCKS_MAX 65536u /* of a command */
 #define SILENT_S   30	  /* until a request without an answer ends the pair */
+#define AGAIN_MS   1000	  /* until one is tried again that the controller was not ready for */
 #define FEATURES \
 	(KOFI_BLK_CACHE | KOFI_BLK_WRITE_ZEROES | KOFI_BLK_DEALLOCATE | KOFI_BLK_READ_ONLY)
 
@@ -111,6 +112,7 @@ static blk_status_t describe(struct blk_disk *d, struct request *rq, struct nvme
 
 static blk_status_t queue_locked(struct blk_disk *d, struct request *rq)
 {
+	struct blk_request *r = blk_mq_rq_to_pdu(rq);
 	struct nvme_sqe sqe;
 	blk_status_t status;
 	bool in;
@@ -119,6 +121,10 @@ static blk_status_t queue_locked(struct blk_disk *d, struct request *rq)
 
 	if (!d->pair)
 		return d->failing ? BLK_STS_IOERR : BLK_STS_RESOURCE;
+	/* Those that come again have it. */
+	if (!(rq->rq_flags & RQF_DONTPREP))
+		r->tries = 0;
+	rq->rq_flags |= RQF_DONTPREP;
 	blk_mq_start_request(rq);
 	status = describe(d, rq, &sqe, &len, &in);
 	if (status)
@@ -150,6 +156,12 @@ void blk_request_end(struct blk_disk *d, struct request *rq)
 {
 	struct blk_request *r = blk_mq_rq_to_pdu(rq);
 
+	/* The controller has a reset of its device behind it soon, which is waited for as a lender is. */
+	if (r->again && r->tries++ < d->fail_ms / AGAIN_MS) {
+		blk_mq_requeue_request(rq, false);
+		blk_mq_delay_kick_requeue_list(rq->q, AGAIN_MS);
+		return;
+	}
 	if (!r->status && req_op(rq) == REQ_OP_READ)
 		copy_out(d, rq);
 	blk_mq_set_request_complete(rq);

@@ -118,19 +118,28 @@ static blk_status_t status_of(u16 nvme)
 
 /*
  * A command has ended, if it is under way.
+ * @status: of NVMe, with Do Not Retry
  * @moved: bytes that have come to its buffer: a read has succeeded by these alone
  */
-static void end(struct blk_pair *p, u16 id, u16 nvme, size_t moved)
+static void end(struct blk_pair *p, u16 id, u16 status, size_t moved)
 {
 	struct blk_disk *d = p->disk;
 	struct request *rq = id < d->depth ? d->waiting[id] : NULL;
+	u16 nvme = status & 0x7ff;
 	struct blk_request *r;
 
 	if (!rq)
 		return;
+	/* Its queue is gone, as with the end of a lease: it is carried out by the next pair. */
+	if (nvme == NVME_SC_ABORT_SQ_DELETED) {
+		blk_pair_lose(p, -ESTALE);
+		return;
+	}
 	d->waiting[id] = NULL;
 	r = blk_mq_rq_to_pdu(rq);
 	r->status = status_of(nvme);
+	r->again = !(status & NVME_SC_DNR) &&
+		   (nvme == NVME_SC_NOT_READY || nvme == NVME_SC_INTERNAL);
 	if (!nvme && moved != (req_op(rq) == REQ_OP_READ ? blk_rq_bytes(rq) : 0))
 		r->status = BLK_STS_IOERR;
 	if (r->sending)
@@ -155,8 +164,7 @@ static void take_message(struct blk_pair *p, const struct remote_complete *m, si
 		    len != sizeof(m->head) + m->head.count * sizeof(m->entries[0]))
 			return;
 		for (i = 0; i < m->head.count; i++)
-			end(p, m->entries[i].cid, NVME_CQE_STATUS(m->entries[i].status) & 0x7ff,
-			    0);
+			end(p, m->entries[i].cid, NVME_CQE_STATUS(m->entries[i].status), 0);
 		break;
 	case REMOTE_END:
 		blk_pair_lose(p, -ESTALE);

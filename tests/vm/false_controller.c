@@ -3,8 +3,8 @@
  * false_controller - a disk of kofi_blk whose keeper and controller are this program, and say what they must not
  *
  * Arguments that are wrong are refused. A controller that answers by another key is none; messages that are garbage
- * change nothing; a read succeeds by all of its data and by nothing else; one that has no answer when its queue pair
- * ends is carried out by the next pair. Each wait ends after WAIT_S.
+ * change nothing; a read succeeds by all of its data and by nothing else, at the second try where the controller was not
+ * ready; one that has no answer when its queue pair ends is carried out by the next pair. Each wait ends after WAIT_S.
  */
 #define _GNU_SOURCE
 #include "kofi_blk.h"
@@ -41,7 +41,9 @@ enum mode {
 	WITHOUT_DATA, /* says that a read has succeeded, and moves nothing */
 	SHORT,	      /* moves half of it */
 	FAILS,
-	ENDS, /* does not answer a read: the session ends */
+	ENDS,	/* does not answer a read: the session ends */
+	ABORTS, /* answers that the read's queue is gone */
+	LATER,	/* is not ready for the first read; another try may do */
 };
 
 static struct {
@@ -141,6 +143,12 @@ static void scribble(const struct nvme_sqe *sqe)
 	move(sqe, 8, 0);
 }
 
+static void complete_later(const struct nvme_sqe *sqe)
+{
+	complete(sqe->cid, NVME_SC_NOT_READY);
+	c.mode = HONEST;
+}
+
 static void answer(const struct nvme_sqe *sqe)
 {
 	enum mode mode = c.mode;
@@ -152,6 +160,10 @@ static void answer(const struct nvme_sqe *sqe)
 		complete(sqe->cid, 0);
 	else if (mode == FAILS)
 		complete(sqe->cid, NVME_SC_READ_ERROR);
+	else if (mode == LATER)
+		complete_later(sqe);
+	else if (mode == ABORTS)
+		complete(sqe->cid, NVME_SC_ABORT_SQ_DELETED);
 	else if (mode == ENDS)
 		say(&(struct remote_head){ REMOTE_VERSION, REMOTE_END, 0, c.place.key },
 		    sizeof(struct remote_head));
@@ -352,21 +364,29 @@ static int read_by(int disk, enum mode mode)
 	return ret;
 }
 
+struct read {
+	int disk;
+	enum mode mode;
+};
+
 static void *read_without_answer(void *arg)
 {
-	CHECK(!read_by(*(int *)arg, ENDS));
+	const struct read *read = arg;
+
+	CHECK(!read_by(read->disk, read->mode));
 	return NULL;
 }
 
-static void pair_ends(int fd, int disk)
+static void pair_ends(int fd, int disk, enum mode mode)
 {
 	struct kofi_blk_pair pair = good_pair();
 	struct pollfd on = { .fd = fd, .events = POLLIN };
+	struct read read = { disk, mode };
 	pthread_t reader;
 
 	CHECK(fails(fd, KOFI_BLK_PAIR, &pair, EBUSY));
 	CHECK(!poll(&on, 1, 0));
-	CHECK(!pthread_create(&reader, NULL, read_without_answer, &disk));
+	CHECK(!pthread_create(&reader, NULL, read_without_answer, &read));
 	CHECK(poll(&on, 1, WAIT_S * 1000) == 1 && on.revents == POLLIN);
 	c.mode = HONEST;
 	CHECK(!ioctl(fd, KOFI_BLK_PAIR, &pair));
@@ -415,7 +435,9 @@ int main(void)
 	CHECK(read_by(disk, WITHOUT_DATA) == EIO);
 	CHECK(read_by(disk, SHORT) == EIO);
 	CHECK(read_by(disk, FAILS) == ENODATA);
-	pair_ends(fd, disk);
+	CHECK(!read_by(disk, LATER));
+	pair_ends(fd, disk, ENDS);
+	pair_ends(fd, disk, ABORTS);
 	CHECK(fails(fd, KOFI_BLK_REMOVE, NULL, EBUSY));
 	close(disk);
 	CHECK(!ioctl(fd, KOFI_BLK_REMOVE));
