@@ -83,12 +83,16 @@ static int raw_queues(struct raw *raw, struct rdma_cm_id *id)
 	};
 
 	if (!raw->pd) {
-		raw->pd = ib_alloc_pd(id->device, 0);
-		if (IS_ERR(raw->pd))
-			return PTR_ERR(raw->pd);
-		raw->cq = ib_create_cq(id->device, no_completion, NULL, NULL, &cq_attr);
-		if (IS_ERR(raw->cq))
-			return PTR_ERR(raw->cq);
+		struct ib_pd *pd = ib_alloc_pd(id->device, 0);
+		struct ib_cq *cq;
+
+		if (IS_ERR(pd))
+			return PTR_ERR(pd);
+		raw->pd = pd;
+		cq = ib_create_cq(id->device, no_completion, NULL, NULL, &cq_attr);
+		if (IS_ERR(cq))
+			return PTR_ERR(cq);
+		raw->cq = cq;
 		raw->dma = ib_dma_map_single(id->device, raw->bytes, 2 * RAW_LEN,
 					     DMA_BIDIRECTIONAL);
 	}
@@ -133,6 +137,17 @@ static int raw_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
+static int raw_id(struct raw *raw, struct rdma_cm_id **out)
+{
+	struct rdma_cm_id *id = rdma_create_id(&init_net, raw_event, raw, RDMA_PS_TCP,
+					       IB_QPT_RC);
+
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	*out = id;
+	return 0;
+}
+
 static int raw_open(struct raw *raw, const struct fi_info *info)
 {
 	struct sockaddr_storage at = { 0 };
@@ -142,8 +157,8 @@ static int raw_open(struct raw *raw, const struct fi_info *info)
 	if (!raw->bytes)
 		return -ENOMEM;
 	memcpy(&at, info->src_addr, info->src_addrlen);
-	raw->listener = rdma_create_id(&init_net, raw_event, raw, RDMA_PS_TCP, IB_QPT_RC);
-	raw->ids[0] = rdma_create_id(&init_net, raw_event, raw, RDMA_PS_TCP, IB_QPT_RC);
+	TRY(raw_id(raw, &raw->listener));
+	TRY(raw_id(raw, &raw->ids[0]));
 	TRY(rdma_bind_addr(raw->listener, (struct sockaddr *)&at));
 	TRY(rdma_listen(raw->listener, 1));
 	at = raw->listener->route.addr.src_addr;
