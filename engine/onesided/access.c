@@ -109,8 +109,8 @@ ssize_t engine_access(struct engine_ctx *ctx, const struct engine_access *access
 	peer = engine_peer_named(ep, access->dest, &rx_idx);
 	if (unlikely(!peer))
 		return engine_peer_refused(ep, access->dest);
-	if (access->flags & ENGINE_INJECT && !(access->flags & ENGINE_DEFERRED) &&
-	    engine_inject_early(peer))
+	/* Work that is due waits by itself: a round of progress could free it. */
+	if (access->flags & ENGINE_INJECT && !ep->domain->running && engine_inject_early(peer))
 		return -FI_EAGAIN;
 	if (unlikely(ep->access_cnt >= ep->tx_size))
 		return -FI_EAGAIN;

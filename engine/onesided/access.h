@@ -113,7 +113,7 @@ int engine_access_atomic(const struct engine_ctx *ctx, const struct fi_msg_atomi
  * Called by engine_access_begin(), and when deferred work is triggered.
  * Returns 0, or an error with nothing begun:
  * -FI_EAGAIN: tx_size operations are under way, there is no memory for another, or one that is
- *	       injected is early (engine_inject_early()),
+ *	       injected, and not by a trigger, is early (engine_inject_early()),
  * -FI_EINVAL: the lengths differ, or the destination is no peer,
  * -FI_EMSGSIZE: more than ENGINE_INJECT_MAX bytes to inject,
  * -FI_EOPBADSTATE: the endpoint is not enabled,
