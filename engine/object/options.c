@@ -136,6 +136,7 @@ static void engine_min_multi_recv(struct engine_ctx *ctx, size_t value)
 		ctx->rx->q->min_multi_recv = value;
 		return;
 	}
+	ctx->ep->min_multi_recv = value;
 	for (uint32_t i = 0; i < ctx->ep->rx_cnt; i++)
 		ctx->ep->rxs[i]->q->min_multi_recv = value;
 }

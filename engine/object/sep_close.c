@@ -74,7 +74,8 @@ static void engine_sep_tx_discard(struct engine_ep *ep, const struct engine_tx_c
 		if (tx->state != TX_QUEUED || tx->flags & ENGINE_INJECT)
 			continue;
 		list_remove(&tx->link);
-		engine_tx_end(tx, 0);
+		/* The context has no queue any more; the counter of deferred work hears of it. */
+		engine_tx_end(tx, -FI_ECANCELED);
 	}
 }
 
@@ -122,4 +123,5 @@ void engine_sep_rx_end(struct engine_ep *ep, struct engine_rx_ctx *rx)
 	engine_sep_claims_drop(rx->q);
 	engine_sep_quiet(ep, NULL, rx);
 	engine_rx_release(rx);
+	rx->own.min_multi_recv = ep->min_multi_recv;
 }

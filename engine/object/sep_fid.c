@@ -345,6 +345,7 @@ static int engine_sep_fill(struct engine_ep *ep)
 		if (ret)
 			return ret;
 	}
+	ep->min_multi_recv = ENGINE_MIN_MULTI_RECV;
 	ep->rx0 = ep->rxs[0];
 	return 0;
 }

@@ -157,6 +157,8 @@ struct engine_ep {
 	uint64_t budget;
 	/* Bound of @queued_cnt and @access_cnt */
 	size_t tx_size;
+	/* Of a scalable endpoint: FI_OPT_MIN_MULTI_RECV of receive contexts that are opened */
+	size_t min_multi_recv;
 	/* Sends that wait for a conn or for room */
 	size_t queued_cnt;
 	/* One-sided operations under way */

@@ -371,6 +371,7 @@ static void closed_context_leaves_the_next_its_completions(void **state)
 {
 	const uint64_t selective = FI_SELECTIVE_COMPLETION;
 	struct fid_cq *cq = cq_open();
+	size_t first = 0, min = 0, len = sizeof(min);
 	struct fid_ep *tx, *rx;
 	struct scalable a;
 	char buf[16];
@@ -381,11 +382,19 @@ static void closed_context_leaves_the_next_its_completions(void **state)
 	assert_int_equal(fi_rx_context(a.sep, 1, NULL, &rx, NULL), 0);
 	assert_int_equal(fi_ep_bind(tx, &cq->fid, FI_TRANSMIT | selective), 0);
 	assert_int_equal(fi_ep_bind(rx, &cq->fid, FI_RECV | selective), 0);
+	assert_int_equal(
+		fi_getopt(&rx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &first, &len), 0);
+	min = first + 1;
+	assert_int_equal(fi_setopt(&rx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min, len),
+			 0);
 	assert_int_equal(fi_close(&tx->fid), 0);
 	assert_int_equal(fi_close(&rx->fid), 0);
 	assert_int_equal(fi_close(&cq->fid), 0);
 	for (int i = 0; i < CTX_CNT; i++)
 		sep_ctx_open(&a, i);
+	assert_int_equal(
+		fi_getopt(&a.rx[1]->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min, &len), 0);
+	assert_int_equal(min, first);
 	assert_int_equal(fi_trecv(a.rx[1], buf, 16, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]),
 			 0);
 	END_TAKEN(fi_tsend(a.tx[1], "next", 5, NULL, fi_rx_addr(a.addr, 1, BITS), 1,
