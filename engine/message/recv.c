@@ -290,8 +290,8 @@ ssize_t engine_post(struct engine_ctx *ctx, const struct engine_want *want)
 static int engine_want_flags(const struct engine_ctx *ctx, struct engine_want *want,
 			     uint64_t flags)
 {
-	if (flags & ~(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_RECV |
-		      FI_TAGGED | FI_MSG | FI_MULTI_RECV))
+	if (flags & ~((ENGINE_RX_OP_FLAGS & ~FI_TRIGGER) | FI_MORE | FI_PEEK | FI_CLAIM |
+		      FI_DISCARD | FI_RECV | FI_TAGGED | FI_MSG))
 		return -FI_EBADFLAGS;
 	if (flags & FI_MULTI_RECV) {
 		if (flags & (FI_PEEK | FI_DISCARD))

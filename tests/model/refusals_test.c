@@ -257,7 +257,7 @@ static void transfers_say_why_not(void **state)
 	REFUSED("fi_tinjectdata", -FI_EINVAL, fi_tinjectdata(e.ep, buf, 1u << 20, 0, 0, 1));
 	REFUSED("receive", -FI_EINVAL,
 		fi_trecvv(e.ep, &iov, NULL, 100000, FI_ADDR_UNSPEC, 1, 0, NULL));
-	REFUSED("fi_trecvmsg", -FI_EBADFLAGS, fi_trecvmsg(e.ep, &msg, FI_INJECT));
+	REFUSED("fi_trecvmsg", -FI_EBADFLAGS, fi_trecvmsg(e.ep, &msg, FI_FENCE));
 	REFUSED("transfer", -FI_ENOSYS, fi_read(e.ep, buf, 8, NULL, 0, 0, 0, NULL));
 	REFUSED("transfer", -FI_ENOSYS,
 		fi_atomic(e.ep, buf, 1, NULL, 0, 0, 0, FI_UINT8, FI_SUM, NULL));
