@@ -439,16 +439,17 @@ ssize_t engine_ctx_rx_left(struct fid_ep *fid)
 ssize_t engine_ctx_tx_left(struct fid_ep *fid)
 {
 	const struct engine_ctx *ctx = engine_ctx_of(fid);
-	ssize_t left;
+	size_t queued;
 
 	if (!engine_transmits(ctx))
 		return -FI_ENOSYS;
 	if (!ctx->enabled)
 		return -FI_EOPBADSTATE;
 	engine_use(ctx->domain);
-	left = (ssize_t)(ctx->ep->tx_size - ctx->ep->queued_cnt);
+	queued = ctx->ep->queued_cnt;
 	engine_unuse(ctx->domain);
-	return left;
+	/* Accesses are queued beside as many messages. */
+	return queued < ctx->ep->tx_size ? (ssize_t)(ctx->ep->tx_size - queued) : 0;
 }
 
 int engine_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,

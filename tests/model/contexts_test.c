@@ -3,6 +3,7 @@
  * Aliases, options and shared contexts, over the real library: contexts_test PROVIDER. One thread,
  * one domain.
  */
+#include <rdma/fi_rma.h>
 #include "one_domain.h"
 
 #define BIG 300000u
@@ -139,6 +140,26 @@ static void options_say_what_is_so(void **state)
 	assert_int_equal(fi_tx_size_left(a.ep), 3);
 	assert_true(fi_rx_size_left(a.ep) >= 256);
 	one_close(&a);
+}
+
+/* Messages and accesses that wait are bounded each: of both together there may be more than there are places. */
+static void places_that_are_left_are_no_error(void **state)
+{
+	const uint64_t caps = info->caps;
+	static uint64_t word;
+	struct one a, b;
+
+	info->caps |= FI_RMA;
+	one_open(&a);
+	one_open(&b);
+	info->caps = caps;
+	while (!fi_send(a.ep, &word, 8, NULL, b.addr, &contexts[0]))
+		;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(fi_write(a.ep, &word, 8, NULL, b.addr, 0, 1, &contexts[1]), 0);
+	assert_true(fi_tx_size_left(a.ep) >= 0);
+	one_close(&a);
+	one_close(&b);
 }
 
 /* Shared contexts */
@@ -375,6 +396,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		ONE_DOMAIN_TEST(alias_has_flags_of_its_own),
 		ONE_DOMAIN_TEST(options_say_what_is_so),
+		ONE_DOMAIN_TEST(places_that_are_left_are_no_error),
 		ONE_DOMAIN_TEST(srx_gives_each_message_to_the_queue_of_its_endpoint),
 		ONE_DOMAIN_TEST(srx_may_come_to_an_endpoint_that_is_enabled),
 		ONE_DOMAIN_TEST(srx_learns_the_name_of_who_was_unknown),
