@@ -258,6 +258,8 @@ static ssize_t engine_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t cnt, fi
 	struct engine_sleeper sleeper;
 	ssize_t ret;
 
+	if (!want.threshold)
+		want.threshold = 1;
 	if (!engine_wait_obj_blocks(&cq->wait))
 		return engine_refuse(cq->domain->family, FI_LOG_CQ, -FI_ENOSYS, "fi_cq_sread",
 				     "the queue has no wait object; open it with wait_obj "
