@@ -264,6 +264,31 @@ static void chunk_that_failed_is_read(void **state)
 	ended_well();
 }
 
+static void read_after_the_end_of_the_peer_fails(void)
+{
+	a.wire->ops->disconnect(a.conn);
+	memset(from, 0xee, LEN);
+	mock_until(&b, NULL, op.done || b.downs);
+	if (op.done)
+		assert_int_equal(op.status, -FI_ECONNRESET);
+}
+
+/* Its send has ended with the connection, and the memory is its program's. */
+static void read_of_a_peer_that_ended_is_no_success(void **state)
+{
+	struct iovec iov = { to, LEN };
+
+	assert_int_equal(mock_get(b.conn, ID, from, &iov, 1, &op), 0);
+	assert_int_equal(op.done, 0);
+	read_after_the_end_of_the_peer_fails();
+}
+
+static void shared_read_of_a_peer_that_ended_is_no_success(void **state)
+{
+	begin_whole();
+	read_after_the_end_of_the_peer_fails();
+}
+
 static void bytes_that_were_not_offered_are_not_written(void **state)
 {
 	begin_whole();
@@ -627,6 +652,8 @@ int main(void)
 		TEST(right_to_write_may_be_lost),
 		TEST(chunk_that_failed_is_read),
 		TEST(bytes_that_were_not_offered_are_not_written),
+		TEST(read_of_a_peer_that_ended_is_no_success),
+		TEST(shared_read_of_a_peer_that_ended_is_no_success),
 		TEST(failed_read_ends_once_the_peer_holds_nothing),
 		TEST(held_chunk_delays_its_transfer_alone),
 		TEST(poll_copies_few_chunks),

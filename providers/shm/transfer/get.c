@@ -130,7 +130,10 @@ static int call_part(struct pshm_conn *conn, const struct pshm_read *r, size_t a
 			conn->get_refused = (int)n;
 		return n == -ESRCH ? -FI_ECONNRESET : (int)n;
 	}
-	return (size_t)n == len ? 0 : -FI_EFAULT;
+	if ((size_t)n != len)
+		return -FI_EFAULT;
+	/* A peer that has ended the connection may have changed what was read. */
+	return pshm_peer_copied(conn) ? 0 : -FI_ECONNRESET;
 }
 
 /* Reads a chunk of a cooperative copy, whose source is not mapped here. */
