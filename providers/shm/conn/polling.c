@@ -192,9 +192,13 @@ int pshm_polling_sweep(struct pshm_wire *w)
 
 struct pshm_inbox *pshm_peer_inbox(struct pshm_conn *conn)
 {
-	if (!conn->inbox.addr && !conn->inbox_unreachable)
-		conn->inbox_unreachable = pshm_inbox_open(conn->addr.pid, conn->addr.fd,
-							  conn->addr.nonce, &conn->inbox) != 0;
+	if (!conn->inbox.addr && !conn->inbox_unreachable) {
+		int err = pshm_inbox_open(conn->addr.pid, conn->addr.fd, conn->addr.nonce,
+					  &conn->inbox);
+
+		/* What lacks now may be there the next time. */
+		conn->inbox_unreachable = err && !pshm_is_shortage(err);
+	}
 	return conn->inbox.addr;
 }
 

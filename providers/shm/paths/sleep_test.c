@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
+#include "polling.h"
 #include "wake.h"
 #include "fault.h"
 #include "mock_engine.h"
@@ -185,6 +186,18 @@ static void peer_whose_inbox_is_unreachable_sleeps_for_a_moment(void **state)
 	assert_in_range(pshm_arm(a.wire), 1, SHORT_NS);
 }
 
+/* A descriptor that lacks just then is no reason to do without the inbox for ever. */
+static void inbox_that_lacked_a_descriptor_is_opened_later(void **state)
+{
+	struct wire_conn *conn;
+
+	assert_int_equal(mock_connect(&a, &b.addr, &conn), 0);
+	sys_fault_set(SYS_CALL_OPEN_FD, EMFILE, 2, 1);
+	mock_until(&a, &b, a.ups == 2 && b.ups == 2);
+	assert_false(pshm_conn_of(b.conn)->inbox_unreachable);
+	assert_non_null(pshm_peer_inbox(pshm_conn_of(b.conn)));
+}
+
 static void no_pipe_is_told(void **state)
 {
 	sys_fault_set(SYS_CALL_PIPE, EMFILE, 0, 1);
@@ -310,6 +323,7 @@ int main(void)
 		TEST(bell_that_cannot_be_opened_is_tried_again),
 		TEST(who_cannot_be_rung_sleeps_for_a_moment),
 		TEST(peer_whose_inbox_is_unreachable_sleeps_for_a_moment),
+		TEST(inbox_that_lacked_a_descriptor_is_opened_later),
 		TEST(no_pipe_is_told),
 		TEST(no_wake_up_is_lost_between_two_processes),
 		TEST_UNSURE(no_wake_up_is_lost_between_two_processes),
