@@ -247,9 +247,13 @@ static bool has_data(const struct command *cmd)
 
 static bool is_durable(const struct nvmed *c, const struct command *cmd)
 {
+	/* Dataset Management has no such bit. */
+	bool has_fua = cmd->op == PIECE_WRITE || cmd->op == PIECE_ZERO ||
+		       cmd->op == PIECE_DEALLOCATE;
+
 	if (!c->backend->write_cache || cmd->op == PIECE_READ || cmd->op == PIECE_COMPARE)
 		return false;
-	return (cmd->op == PIECE_WRITE && cmd->sqe.cdw12 & NVME_RW_FUA) ||
+	return (has_fua && cmd->sqe.cdw12 & NVME_RW_FUA) ||
 	       !feature_value(c, NVME_FEATURE_WRITE_CACHE);
 }
 

@@ -361,6 +361,42 @@ static void what_is_written_can_be_made_durable(void **state)
 	assert_true(zeros(host_at(h, data), 2 * NVME_PAGE));
 }
 
+static const struct backend_ops *watched_ops;
+static bool durable[PIECE_FLUSH + 1];
+
+static bool watched_start(struct backend *b, struct piece *p)
+{
+	durable[p->op] = p->durable;
+	return watched_ops->start(b, p);
+}
+
+/* Force Unit Access is of all commands that store; of others, and without it, a write may wait in the cache. */
+static void what_is_forced_is_durable(void **state)
+{
+	struct rig_io *io = *state;
+	struct host *h = &io->rig.h;
+	struct backend *b = io->rig.c->backend;
+	struct nvme_sqe sqe = host_rw(h, NVME_IO_WRITE, 0, 8, host_take(h, NVME_PAGE), 4096);
+	struct backend_ops ops = *b->ops;
+
+	watched_ops = b->ops;
+	ops.start = watched_start;
+	b->ops = &ops;
+	for (int forced = 0; forced < 2; forced++) {
+		sqe.cdw12 = 7 | (forced ? NVME_RW_FUA : 0);
+		sqe.opcode = NVME_IO_WRITE;
+		assert_int_equal(host_run(&io->q, &sqe, NULL), 0);
+		assert_int_equal(durable[PIECE_WRITE], forced && b->write_cache);
+		sqe.opcode = NVME_IO_WRITE_ZEROES;
+		assert_int_equal(host_run(&io->q, &sqe, NULL), 0);
+		assert_int_equal(durable[PIECE_ZERO], forced && b->write_cache);
+		sqe.cdw12 |= NVME_RW_DEAC;
+		assert_int_equal(host_run(&io->q, &sqe, NULL), 0);
+		assert_int_equal(durable[PIECE_DEALLOCATE], forced && b->write_cache);
+	}
+	b->ops = watched_ops;
+}
+
 static void a_file_that_got_shorter_is_a_read_error(void **state)
 {
 	struct rig_io *io = *state;
@@ -390,6 +426,7 @@ int main(void)
 		TEST(access_is_what_the_window_allows),
 		TEST(nothing_is_accessed_after_unmap),
 		TEST(what_is_written_can_be_made_durable),
+		TEST(what_is_forced_is_durable),
 		TEST(a_file_that_got_shorter_is_a_read_error),
 	};
 	int failed = 0;
