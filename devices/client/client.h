@@ -77,12 +77,14 @@ struct weft_lender {
 /*
  * struct span - memory of a segment that a device reaches in one piece
  * @access: WEFT_WINDOW_*
+ * @order:  in which windows were opened
  */
 struct span {
 	uintptr_t mem;
 	size_t len;
 	uint64_t addr;
 	uint32_t access;
+	uint32_t order;
 };
 
 /* struct namespace - what is known of a namespace; @block_size 0: nothing yet */
@@ -100,7 +102,7 @@ struct namespace
  * @over_ms:  CLOCK_BOOTTIME: the controller has ended the lease by then, unless it was renewed
  * @attached: by its ticket: who has borrowed it renews and ends it
  * @renew_ms: when the keeper renews it, or, where others do, looks how long it still runs
- * @spans:    by address; @spans_version counts their changes
+ * @spans:    by address, of one the newest first; @spans_version counts their changes
  * @remote_spans: that have been opened, of a device of another host
  * @windows, @pairs: that are open
  * @refs:     the borrower, the keeper while it renews, and segments of the device's memory

@@ -27,7 +27,8 @@ struct command {
  * @page:      the file of the doorbells; -1: it is not kept
  * @kick:      wakes the controller, or -1; @vector: it interrupts, or -1
  * @free:      ids that are not in use
- * @spans:     a copy of the device's, of @spans_version; @hit: the one that was used last
+ * @spans:     a copy of the device's, of @spans_version; @hits: those that were used last,
+ *	       to read from and to write to
  * @namespaces: of which the properties are known here, by number
  * @wait_ns:   how long completions have taken of late
  * @asleep:    interrupts are asked for
@@ -60,7 +61,7 @@ struct weft_nvme {
 	uint64_t silent_ms;
 	bool blocking;
 	bool asleep;
-	struct span hit;
+	struct span hits[2];
 	struct span *spans;
 	uint32_t span_cnt;
 	uint32_t spans_version;

@@ -42,8 +42,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The span with @mem in it, found in the pair's copy of the device's. NULL: there is none. */
-static const struct span *find_span(struct weft_nvme *qp, uintptr_t mem)
+/* The newest span with @mem in it that has the access, found in the pair's copy of the device's. NULL: there is none. */
+static const struct span *find_span(struct weft_nvme *qp, uintptr_t mem, uint32_t access)
 {
 	uint32_t low = 0, high = qp->span_cnt;
 
@@ -55,7 +55,12 @@ static const struct span *find_span(struct weft_nvme *qp, uintptr_t mem)
 		else
 			high = mid;
 	}
-	return low < qp->span_cnt && qp->spans[low].mem <= mem ? &qp->spans[low] : NULL;
+	while (low < qp->span_cnt && qp->spans[low].mem <= mem) {
+		if ((qp->spans[low].access & access) == access)
+			return &qp->spans[low];
+		low++;
+	}
+	return NULL;
 }
 
 static int renew_spans(struct weft_nvme *qp)
@@ -67,7 +72,7 @@ static int renew_spans(struct weft_nvme *qp)
 		return err;
 	free(qp->spans);
 	qp->spans = spans;
-	qp->hit.len = 0;
+	qp->hits[0].len = qp->hits[1].len = 0;
 	return 0;
 }
 
@@ -75,18 +80,17 @@ static int renew_spans(struct weft_nvme *qp)
 static size_t device_address(struct weft_nvme *qp, uintptr_t mem, uint32_t access,
 			     uint64_t *addr)
 {
+	struct span *hit = &qp->hits[access == WEFT_WINDOW_WRITE];
 	const struct span *span;
 
-	if (mem - qp->hit.mem >= qp->hit.len) {
-		span = find_span(qp, mem);
+	if (mem - hit->mem >= hit->len) {
+		span = find_span(qp, mem, access);
 		if (!span)
 			return 0;
-		qp->hit = *span;
+		*hit = *span;
 	}
-	if ((qp->hit.access & access) != access)
-		return 0;
-	*addr = qp->hit.addr + (mem - qp->hit.mem);
-	return qp->hit.len - (mem - qp->hit.mem);
+	*addr = hit->addr + (mem - hit->mem);
+	return hit->len - (mem - hit->mem);
 }
 
 /* Know the device's spans as they are now. */
@@ -107,9 +111,8 @@ const struct span *nvme_span(struct weft_nvme *qp, const void *buf, size_t len, 
 	*err = (uintptr_t)buf % 4 ? -EINVAL : know_spans(qp);
 	if (*err)
 		return NULL;
-	span = find_span(qp, (uintptr_t)buf);
-	if (span && span->len - ((uintptr_t)buf - span->mem) >= len &&
-	    (span->access & access) == access)
+	span = find_span(qp, (uintptr_t)buf, access);
+	if (span && span->len - ((uintptr_t)buf - span->mem) >= len)
 		return span;
 	*err = -EFAULT;
 	return NULL;
@@ -322,10 +325,10 @@ static size_t take(struct weft_nvme *qp, struct weft_nvme_completion *done, size
 			continue;
 		qp->commands[cid].busy = false;
 		qp->free[qp->free_cnt++] = cid;
+		status = NVME_CQE_STATUS(status) & 0x7ff;
 		if (qp->bridge)
-			bridge_done(qp, cid, !NVME_CQE_STATUS(status));
-		done[n++] = nvme_completion(qp->commands[cid].arg,
-					    NVME_CQE_STATUS(status) & 0x7ff);
+			bridge_done(qp, cid, !status);
+		done[n++] = nvme_completion(qp->commands[cid].arg, status);
 	}
 	if (moved)
 		ring(qp, qp->cq_bell, qp->cq_head);

@@ -178,6 +178,37 @@ static void data_is_named_page_by_page(void **state)
 		assert_int_equal(place_of(r, list[i]), (3 + i) * NVME_PAGE);
 }
 
+static uint64_t prp1_of(struct rig *r, uint32_t opcode)
+{
+	struct weft_nvme_command command = transfer(r, 0, 8);
+	const struct nvme_sqe *sqe;
+
+	command.opcode = opcode;
+	assert_int_equal(submit(r, command), 1);
+	sqe = next_entry(r);
+	assert_non_null(sqe);
+	return sqe->prp1;
+}
+
+/* What a read stores goes to all segments of the multicast, which was opened last; a write comes from where it may be read. */
+static void newest_window_that_allows_an_access_has_it(void **state)
+{
+	struct rig *r = *state;
+	struct weft_segment *segs[2];
+	struct weft_window *both;
+
+	begin(r, 0);
+	segs[0] = r->seg;
+	assert_int_equal(weft_segment_alloc(NULL, LEN, 0, &segs[1]), 0);
+	assert_int_equal(weft_multicast_open(r->use->dev, segs, 2, &both), 0);
+	assert_int_equal(prp1_of(r, WEFT_NVME_WRITE), r->window->spans[0].addr);
+	assert_int_equal(prp1_of(r, WEFT_NVME_READ), both->spans[0].addr);
+	assert_int_equal(prp1_of(r, WEFT_NVME_WRITE), r->window->spans[0].addr);
+	assert_int_equal(weft_window_close(both), 0);
+	assert_int_equal(prp1_of(r, WEFT_NVME_READ), r->window->spans[0].addr);
+	assert_int_equal(weft_segment_free(segs[1]), 0);
+}
+
 static void range_to_deallocate_is_in_memory_of_the_pair(void **state)
 {
 	struct rig *r = *state;
@@ -454,6 +485,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(entry_says_what_the_command_does),
 		TEST(data_is_named_page_by_page),
+		TEST(newest_window_that_allows_an_access_has_it),
 		TEST(range_to_deallocate_is_in_memory_of_the_pair),
 		TEST(commands_that_can_not_be_are_refused),
 		TEST(commands_begin_until_one_can_not),

@@ -236,17 +236,22 @@ static int by_memory(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
 
-	return x->mem < y->mem ? -1 : x->mem > y->mem;
+	if (x->mem != y->mem)
+		return x->mem < y->mem ? -1 : 1;
+	return x->order > y->order ? -1 : x->order < y->order;
 }
 
 static int add_spans(struct weft_device *dev, const struct span *spans, uint32_t cnt)
 {
 	struct span *more;
+	uint32_t i;
 
 	pthread_mutex_lock(&dev->lock);
 	more = reallocarray(dev->spans, dev->span_cnt + cnt, sizeof(*more));
 	if (more) {
 		memcpy(more + dev->span_cnt, spans, cnt * sizeof(*more));
+		for (i = 0; i < cnt; i++)
+			more[dev->span_cnt + i].order = dev->spans_version;
 		dev->spans = more;
 		dev->span_cnt += cnt;
 		qsort(more, dev->span_cnt, sizeof(*more), by_memory);

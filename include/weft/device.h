@@ -358,6 +358,7 @@ int weft_segment_import(struct weft_lender *lender, const struct weft_address *a
 
 /*
  * weft_window_open - let a borrowed device access a segment
+ * Where several windows lead to a segment, a command goes by the one that was opened last of those that allow its access.
  * Returns 0; -ESTALE; -EACCES: it is not this process's, and was not shared with it; -ENOSPC: the device has
  * no room for more windows; -ETIMEDOUT.
  */
@@ -375,7 +376,8 @@ int weft_multicast_open(struct weft_device *dev, struct weft_segment *const *seg
 
 /*
  * weft_window_close - when it returns 0 the device no longer accesses the segment by it
- * -EINPROGRESS: no command reaches it any more, but some that are under way do; -ETIMEDOUT. It is closed again then.
+ * -EINPROGRESS: no command reaches it any more, but some that are under way do; -ETIMEDOUT. Then it is there still:
+ * close it again.
  */
 int weft_window_close(struct weft_window *window);
 
