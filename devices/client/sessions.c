@@ -5,6 +5,7 @@
 #include "wire.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,9 +13,28 @@ static_assert(sizeof(struct remote_place) <= WEFT_NVME_PLACE_MAX, "a place has r
 
 int weft_nvme_session_close(struct weft_device *dev, uint32_t id)
 {
-	const struct lease_message msg = { .kind = LEASE_UNQUEUES, .index = id };
+	uint64_t until = client_now_ms() + LENDER_ANSWER_MS;
+	int err;
 
-	return device_ask_end(dev, &msg, client_now_ms() + LENDER_ANSWER_MS);
+	/* Also where the lease has ended: the lender knows whether the device is at commands of it still. */
+	for (;;) {
+		struct request request = { .msg = { .kind = LEASE_UNQUEUES,
+						    .index = id,
+						    .device = dev->info.id,
+						    .lease = dev->lease,
+						    .generation = dev->generation,
+						    .token = dev->token } };
+
+		err = lender_ask(dev->lender, &request);
+		if (err != -EINPROGRESS || client_now_ms() >= until)
+			break;
+		poll(NULL, 0, LENDER_PAUSE_MS);
+	}
+	if (err == -ETIMEDOUT && device_ended(dev, true))
+		err = -ESTALE;
+	if (err == -ESTALE)
+		device_end(dev, err);
+	return err;
 }
 
 static void name_host(struct weft_device *dev, struct weft_nvme_session *session)

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define DOOR_WAIT_MS 20u
+#define DOOR_WAIT_MS 2u
 
 uint32_t request_wait_ms(const struct session *s)
 {

@@ -246,19 +246,20 @@ int request_revoke(struct session *s)
 	struct lent *lent = request_device(s, s->msg.device);
 	struct lent_lease lease = { s->msg.lease, s->msg.generation, { 0 } };
 	struct lent_state state = { .lease = lease };
-	bool again;
+	bool was_ending;
 	int err;
 
 	if (!s->trusted)
 		return -EACCES;
 	if (!lent)
 		return -ENODEV;
-	again = lent_state(lent, &state) == -ESTALE;
+	was_ending = lent_state(lent, &state) == -ESTALE;
 	err = lent_end(lent, &lease, request_wait_ms(s));
-	if (!again && (!err || err == -EINPROGRESS))
+	if (!was_ending && (!err || err == -EINPROGRESS))
 		lender_log("lease %u was revoked by process %d", lease.lease, s->by.pid);
-	/* Of one that commands keep the controller tells. */
+	/* After -EINPROGRESS the controller's event tells. */
 	if (!err)
 		lender_tell(s->lender, WEFT_EVENT_LEASE_ENDED, s->msg.device, lease.lease);
-	return err;
+	/* Another one has seen its end meanwhile, and told. */
+	return err == -ESTALE && !was_ending ? 0 : err;
 }
