@@ -164,7 +164,8 @@ static uint32_t hard_reap(struct backend *b, void (*done)(void *, struct piece *
 		/* An entry of a command that is not under way is the controller's mistake. */
 		if (cqe.cid >= CARD_COMMANDS || !h->requests[cqe.cid].piece)
 			continue;
-		done(arg, request_end(h, cqe.cid, NVME_CQE_STATUS(cqe.status) & 0x7ff));
+		done(arg, request_end(h, cqe.cid,
+				      NVME_CQE_STATUS(cqe.status) & (0x7ff | NVME_SC_DNR)));
 		cnt++;
 	}
 	for (uint16_t id = 0; card_is_quiet(&h->card) && id < CARD_COMMANDS; id++)

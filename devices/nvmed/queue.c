@@ -497,6 +497,7 @@ static void command_failed(struct nvmed *c, const struct command *cmd, uint16_t 
 			      .location = 0xffff,
 			      .lba = lba,
 			      .nsid = cmd->sqe.nsid });
+	status &= (uint16_t)~NVME_SC_DNR;
 	if (status == NVME_SC_READ_ERROR || status == NVME_SC_WRITE_FAULT)
 		c->stats.media_errors++;
 }
