@@ -35,14 +35,14 @@ struct blk_pair;
  * struct blk_request - what is known of a request that is under way
  * @context: of its message, while @sending
  * @status:  how it has ended at the lender
- * @again:   another try may do; @tries: how many there were
+ * @again:   another try may do, @until then, in jiffies
  */
 struct blk_request {
 	struct fi_context2 context;
 	bool sending;
 	blk_status_t status;
 	bool again;
-	u32 tries;
+	unsigned long until;
 };
 
 /*

@@ -121,10 +121,11 @@ static blk_status_t queue_locked(struct blk_disk *d, struct request *rq)
 
 	if (!d->pair)
 		return d->failing ? BLK_STS_IOERR : BLK_STS_RESOURCE;
-	/* Those that come again have it. */
-	if (!(rq->rq_flags & RQF_DONTPREP))
-		r->tries = 0;
-	rq->rq_flags |= RQF_DONTPREP;
+	/* One that comes again has RQF_DONTPREP. */
+	if (!(rq->rq_flags & RQF_DONTPREP)) {
+		rq->rq_flags |= RQF_DONTPREP;
+		r->until = jiffies + msecs_to_jiffies(d->fail_ms);
+	}
 	blk_mq_start_request(rq);
 	status = describe(d, rq, &sqe, &len, &in);
 	if (status)
@@ -156,10 +157,13 @@ void blk_request_end(struct blk_disk *d, struct request *rq)
 {
 	struct blk_request *r = blk_mq_rq_to_pdu(rq);
 
-	/* The controller has a reset of its device behind it soon, which is waited for as a lender is. */
-	if (r->again && r->tries++ < d->fail_ms / AGAIN_MS) {
+	/* The controller's device is being reset: that is waited for as a lender is, as long and where nobody waits for more. */
+	if (r->again && READ_ONCE(d->added) && !READ_ONCE(d->leaving) &&
+	    time_before(jiffies, r->until)) {
 		blk_mq_requeue_request(rq, false);
-		blk_mq_delay_kick_requeue_list(rq->q, AGAIN_MS);
+		/* A kick that is due takes it along; another one would put that off. */
+		if (!delayed_work_pending(&rq->q->requeue_work))
+			blk_mq_delay_kick_requeue_list(rq->q, AGAIN_MS);
 		return;
 	}
 	if (!r->status && req_op(rq) == REQ_OP_READ)
