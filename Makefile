@@ -124,7 +124,9 @@ tsan:
 
 build-clang:
 	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS) clang
-	[ -f $(BUILD)-clang/build.ninja ] || CC=clang meson setup $(SETUP) $(BUILD)-clang
+	@$(FETCH_FIO)
+	[ -f $(BUILD)-clang/build.ninja ] || CC=clang meson setup $(SETUP) \
+		-Dfio_source=$(abspath $(BUILD))/fio-source $(BUILD)-clang
 	ninja -C $(BUILD)-clang
 
 check-clang: build-clang

@@ -449,7 +449,7 @@ def lender_never_back(build):
         with Driven(s) as late:
             try:
                 leases = [borrower.use(LEASE_MS, how) for borrower, how in zip(early, HOWS)]
-                late_lease = late.use(2 * LEASE_MS, 'own', first=8192, cnt=2048, depth=8)
+                late_lease = late.use(3 * LEASE_MS, 'own', first=8192, cnt=2048, depth=8)
                 s.lender.kill()
                 for borrower, lease in zip(early, leases):
                     borrower.fails(LEASE_S + SLACK_S, *ENDED)
@@ -458,7 +458,7 @@ def lender_never_back(build):
                     check(borrower.try_('unwindow')[0] == 0, 'the window of a lease that has ended is not closed')
                     borrower.ask('fill', 0x5a)
                 late.goes_on()
-                late.fails(2 * LEASE_S + SLACK_S, *ENDED)
+                late.fails(3 * LEASE_S + SLACK_S, *ENDED)
                 late.hears(LEASE_ENDED, late_lease)
                 for borrower in early:
                     borrower.ask('check', 0x5a)
