@@ -230,7 +230,7 @@ int weft_nvme_open(struct weft_device *dev, const struct weft_nvme_attr *attr,
 
 static void close_memory(struct weft_window *window, struct weft_segment *seg)
 {
-	/* Where the lender does not answer, the window stays until the lease is returned, and its memory with it. */
+	/* Where the lender does not answer, or commands use it for too long, the window stays until the lease is returned, and its memory with it. */
 	if (window) {
 		window->last = true;
 		weft_window_close(window);
@@ -239,7 +239,10 @@ static void close_memory(struct weft_window *window, struct weft_segment *seg)
 	}
 }
 
-/* As long as the controller says that it is at commands, this process's memory is theirs, if it reaches that by itself. */
+/*
+ * A near controller accesses this process's memory, which stays while commands are under way. A far one, or one behind a
+ * bridge, does not.
+ */
 static int end_pair(struct weft_nvme *qp)
 {
 	const struct lease_message msg = { .kind = LEASE_UNQUEUES, .index = qp->qid };

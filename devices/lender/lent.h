@@ -23,8 +23,8 @@
 struct lent;
 
 /*
- * Calls that end something which commands under way still use wait for these, for @wait_ms at most. -EINPROGRESS says that
- * the time is over; no further command begins, and the call is repeated. Others have the device meanwhile.
+ * What ends a lease, a pair or a window waits for the commands that use it, for @wait_ms at most, while others have the
+ * device. -EINPROGRESS: some still do; no further one begins, and the call is to be repeated.
  */
 #define LENT_WAIT_MS 300u
 

@@ -24,7 +24,7 @@
 
 /* Pauses while commands under way are waited for: each is twice as long as the one before. */
 #define PAUSE_MIN_US 50u
-#define PAUSE_MAX_US 5000u
+#define PAUSE_MAX_US 6400u /* PAUSE_MIN_US << 7 */
 
 int lent_write_journal(struct lent *lent)
 {
@@ -41,7 +41,7 @@ int lent_write_journal(struct lent *lent)
 	return err;
 }
 
-/* As lent_enter(), also where the controller is not there. */
+/* As lent_enter_ending(), also where the controller is not there. */
 static int enter(struct lent *lent, const struct lent_lease *lease, struct lent_record **out)
 {
 	struct lent_record *record;
@@ -162,9 +162,9 @@ static int end(struct lent *lent, uint32_t lease)
 	struct nvme_cqe cqe;
 	int err = command(lent, NVME_ADMIN_LEASE_END, lease, 0, &cqe);
 
-	return !err && !NVME_CQE_STATUS(cqe.status) && cqe.result & NVME_UNDER_WAY
-		       ? -EINPROGRESS
-		       : err;
+	if (!err && !NVME_CQE_STATUS(cqe.status) && cqe.result & NVME_UNDER_WAY)
+		return -EINPROGRESS;
+	return err;
 }
 
 /* Whether another one may be borrowed beside those that run. */
@@ -331,8 +331,10 @@ static int end_and_forget(struct lent *lent, const struct lent_lease *lease, uin
 		err = lent_give_way(lent, lease, &wait);
 		/* Another thread has seen its end, or that of the controller, and forgotten it. */
 		if (err == -ESTALE)
-			return lent->failed ? -ENODEV : 0;
-		record->enders -= record->enders > 0;
+			return lent->failed ? -ENODEV : -ESTALE;
+		/* None, if the controller was adopted meanwhile, which begins the record anew. */
+		if (record->enders)
+			record->enders--;
 		if (err == -EINPROGRESS)
 			return err;
 		if (!err)

@@ -136,7 +136,10 @@ void lent_forget(struct lent *lent, uint32_t lease);
  */
 int lent_adopt(struct lent *lent, uint32_t *ended);
 
-/* lent_collect - forget leases that the controller has ended by itself: out: their numbers. Returns how many, or -errno */
+/*
+ * lent_collect - forget leases that have ended at the controller, but for those whose end a thread waits for (@enders)
+ * @ended: out: their numbers. Returns how many, or -errno
+ */
 int lent_collect(struct lent *lent, uint32_t *ended);
 
 /* lent_runs - whether the controller has a lease. Returns 0, -ESTALE, or another error */

@@ -65,7 +65,7 @@ struct lent *request_device(struct session *session, uint64_t id);
 /* request_lease - out: the lease that the request names. Returns 0; -ENODEV; -EACCES: it has no token */
 int request_lease(struct session *session, struct lent **lent, struct lent_lease *lease);
 
-/* request_wait_ms - how long commands under way are waited for: the door serves others too, a connection its borrower */
+/* request_wait_ms - how long commands under way are waited for: shortly at the door, whose one thread serves all borrowers */
 uint32_t request_wait_ms(const struct session *session);
 
 /* A kind of request each: devices and leases (request_lease.c). They return the answer's status. */

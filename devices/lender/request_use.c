@@ -39,7 +39,7 @@ int request_unwindow(struct session *s)
 
 	if (!err)
 		err = lent_unwindow(lent, &lease, s->msg.addr, s->msg.len, request_wait_ms(s));
-	/* It has gone since it was -EINPROGRESS. */
+	/* An earlier request had -EINPROGRESS, and it has gone since: it is in @uses still. */
 	if ((!err || err == -ENOENT) &&
 	    uses_remove(&s->uses, &(struct use){ .of = { .lent = lent, .lease = lease },
 						 .kind = USE_WINDOW,

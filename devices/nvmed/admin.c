@@ -131,8 +131,10 @@ static int delete_sq(struct nvmed *c, struct command *cmd, uint32_t *result)
 	if (!qid || qid > c->config.queue_cnt)
 		return NVME_SC_INVALID_QID;
 	sq = c->sqs[qid];
-	if (!sq || (sq->deleter && !ask))
-		return ask ? 0 : NVME_SC_INVALID_QID;
+	if (ask && !sq)
+		return 0; /* it is gone */
+	if (!sq || (!ask && sq->deleter))
+		return NVME_SC_INVALID_QID;
 	if (ask) {
 		*result = NVME_UNDER_WAY;
 	} else {

@@ -45,7 +45,8 @@ struct window_hooks {
  * struct window - a range of addresses of DMA
  * @users:  accesses under way that do not end within a call: pieces of a backend
  * @domain: NULL once it is unmapped: the last user frees it
- * @home:   the domain that it is or was in; @use: what it takes of that one's budget; @next: unmapped ones of it
+ * @home:   the domain that it is or was in; @use: what it takes of that one's budget; @next: in the leaving
+ *	     ones of @home
  * @hooks:  NULL: nobody is to know when it goes. A device that knows of it accesses the first file at @device_addr
  */
 struct window {
@@ -68,7 +69,7 @@ struct window {
  * struct domain
  * @windows: by address, disjoint
  * @last:    the one that was found last
- * @leaving: unmapped ones that have users; NULL: there are none
+ * @leaving: unmapped ones that have users
  * @hooks:   NULL: there is no device
  * @budget:  NULL: nothing bounds it; @use: what it has of that
  */
@@ -122,7 +123,7 @@ int domain_map_named(struct domain *d, const struct domain_request *req, uint8_t
 /*
  * domain_unmap - end a mapping
  *
- * No access begins from here on; those under way are over once domain_leaves() says so.
+ * No access begins from here on; those under way are over once domain_leaves() is false.
  * Returns 0, or -ENOENT if there is no mapping of this address and length.
  */
 int domain_unmap(struct domain *d, uint64_t addr, uint64_t len);

@@ -28,7 +28,7 @@ struct lease;
  * @offset: of the next piece in the backend
  * @bytes:  that it moves, for statistics
  * @ranges: of Dataset Management, that are not begun
- * @held:   it ends later, by something else than its pieces: events, deletion, the end of a lease
+ * @held:   it ends later, by something else than its pieces: events, deletion of a queue
  */
 struct command {
 	struct sq *sq;

@@ -6,7 +6,6 @@
 #ifndef WEFT_NVMED_SLOT_ANSWER_H
 #define WEFT_NVMED_SLOT_ANSWER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "slot/slot.h"
@@ -17,7 +16,7 @@ struct nvmed;
  * struct slot_answer
  * @fds: borrowed: what travels beside it
  * @run: the serial of this run, for ATTACH
- * @data:      @message.len bytes that follow an answer to REMOTE
+ * @data: @message.len bytes that follow an answer to REMOTE
  */
 struct slot_answer {
 	struct slot_message message;

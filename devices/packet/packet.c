@@ -117,7 +117,8 @@ static void remove_left(const char *path)
 
 /*
  * Keep others who begin to listen in the same folder waiting: a socket that is bound, and does not listen yet, looks like one
- * that was left. Returns a descriptor that is to be closed, or -1: the folder can't be read, or somebody holds it for too long.
+ * that was left. Returns a descriptor that is to be closed, or -1: the folder can't be read, or somebody holds it for too long; then one
+ * listens without.
  */
 static int hold_folder(const struct sockaddr_un *un)
 {

@@ -12,7 +12,7 @@
 
 #define PACKET_FDS_MAX 64u
 
-/* How long it is waited for who does not accept or take anything. */
+/* How long it is waited for who does not accept or take anything, or is about to listen in the same folder. */
 #define PACKET_MS 2000u
 
 /*

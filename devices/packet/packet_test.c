@@ -324,7 +324,6 @@ static void paths_that_no_socket_has_are_refused(void **state)
 	assert_int_equal(packet_connect("/nonexistent/socket"), -ENOENT);
 }
 
-/* One place in its queue, which the first one takes. */
 #define RIVALS	     8
 #define RIVAL_ROUNDS 200
 
@@ -376,6 +375,7 @@ static void one_of_many_replaces_the_socket_of_nobody(void **state)
 	unlink(ends->path);
 }
 
+/* One place in its queue, which the first one takes. */
 static void listener_that_accepts_nothing_is_not_waited_for_without_end(void **state)
 {
 	struct ends *ends = *state;

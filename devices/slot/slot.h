@@ -99,8 +99,8 @@ enum slot_kind {
  * Files in MAP are memfds (not of huge pages) sealed against shrinking, which reach to the end of the mapping; other ones
  * are refused with -EBADF. Addresses, lengths and offsets of MAP are of whole pages; what is read of a multicast comes
  * from its first file. MAP with an address that overlaps a mapping of the domain: -EEXIST; UNMAP takes exactly what one
- * MAP has mapped: -ENOENT. After -EINPROGRESS it is asked again, until it is -ENOENT. VECTOR without a descriptor lets the vector go; it has as many as there are queue pairs, the
- * admin one's with them. REMOTE: -EOPNOTSUPP: the controller serves no network; -EEXIST: there is such a queue;
+ * MAP has mapped: -ENOENT. After -EINPROGRESS UNMAP is asked again, until it is -ENOENT. VECTOR without a descriptor lets the
+ * vector go; it has as many as there are queue pairs, the admin one's with them. REMOTE: -EOPNOTSUPP: the controller serves no network; -EEXIST: there is such a queue;
  * -ENXIO: the lease does not run. REGION of BAR 0 is about a page, of BAR 2 about at most SLOT_FDS_MAX granules. Other errors:
  * -EPROTO: no such message; -EPERM: not after ATTACH, or an ATTACH by another user; -EBUSY: there is an owner;
  * -ENOENT: no such queue, page or granule; -EINVAL; -ENOMEM, -EMFILE.

@@ -193,7 +193,8 @@ int weft_nvme_session_open(struct weft_device *dev, uint32_t depth,
 /*
  * weft_nvme_session_close - end it
  * When 0 is returned nothing of it is under way at the device any more. Returns 0, -ESTALE: the lease has ended, and
- * that with it; -ENOENT: there is no such one; -ETIMEDOUT: the lender does not answer.
+ * that with it; -EINPROGRESS: commands of it are under way still after 10 seconds: close it again; -ENOENT: there is no such
+ * one; -ETIMEDOUT: the lender does not answer.
  */
 int weft_nvme_session_close(struct weft_device *dev, uint32_t id);
 

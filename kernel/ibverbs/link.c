@@ -452,7 +452,7 @@ static int poll_locked(struct kib_link *link, struct kib_done *done, int max)
 	while (cnt < max && !link->broken) {
 		n = ib_poll_cq(link->cq, min_t(int, ARRAY_SIZE(wc), max - cnt), wc);
 		for (i = 0; i < n && !link->broken; i++) {
-			/* Of a write with immediate data, which no peer sends, a receive has nothing. */
+			/* No peer writes with immediate data: that takes a receive, and leaves nothing in it. */
 			link->broken = wc[i].status != IB_WC_SUCCESS ||
 				       wc[i].opcode == IB_WC_RECV_RDMA_WITH_IMM;
 			if (unlikely(link->broken))

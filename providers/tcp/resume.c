@@ -122,13 +122,19 @@ void tcp_session_ask(struct tcp_conn *conn)
 	}
 }
 
+/* How long the peer may be silent, and who refuses, counts from now on. */
+static void stream_anew(struct tcp_stream *stream, uint64_t now)
+{
+	stream->contact_ns = now;
+	stream->refused_ns = stream->pause_ns = stream->vain = 0;
+}
+
 void tcp_session_lost(struct tcp_conn *conn, struct tcp_lane *lane, uint64_t now, int err)
 {
 	struct tcp_stream *stream = tcp_session_stream(conn, lane);
 
 	conn->session.err = err ? err : -FI_ECONNRESET;
-	stream->contact_ns = now;
-	stream->refused_ns = stream->pause_ns = stream->vain = 0;
+	stream_anew(stream, now);
 	stream->over = false;
 	/* The side that connected knows that it has to; the other side is asked some time later. */
 	stream->dial_ns = conn->ours || !err ? now : now + PAUSE_MIN_NS;
@@ -209,10 +215,8 @@ int tcp_session_dial(struct tcp_conn *conn, struct tcp_lane *lane)
 	int err;
 
 	/* It begins, maybe after a rest: what is known of its last socket is old. */
-	if (!was) {
-		stream->contact_ns = platform_now_ns();
-		stream->refused_ns = stream->pause_ns = stream->vain = 0;
-	}
+	if (!was)
+		stream_anew(stream, platform_now_ns());
 	err = tcp_lane_connect(conn, lane);
 	if (err && was) /* its socket is closed again, and it still gathers what is sent */
 		lane_break(conn, lane);

@@ -4,7 +4,7 @@
  *
  * Arguments that are wrong are refused. A controller that answers by another key is none; messages that are garbage
  * change nothing; a read succeeds by all of its data and by nothing else, at the second try where the controller was not
- * ready; one that has no answer when its queue pair ends is carried out by the next pair. Each wait ends after WAIT_S.
+ * ready; one whose queue pair ends, or is said to be gone, is carried out by the next pair. Each wait ends after WAIT_S.
  */
 #define _GNU_SOURCE
 #include "kofi_blk.h"
@@ -369,7 +369,7 @@ struct read {
 	enum mode mode;
 };
 
-static void *read_without_answer(void *arg)
+static void *read_by_next_pair(void *arg)
 {
 	const struct read *read = arg;
 
@@ -386,7 +386,7 @@ static void pair_ends(int fd, int disk, enum mode mode)
 
 	CHECK(fails(fd, KOFI_BLK_PAIR, &pair, EBUSY));
 	CHECK(!poll(&on, 1, 0));
-	CHECK(!pthread_create(&reader, NULL, read_without_answer, &read));
+	CHECK(!pthread_create(&reader, NULL, read_by_next_pair, &read));
 	CHECK(poll(&on, 1, WAIT_S * 1000) == 1 && on.revents == POLLIN);
 	c.mode = HONEST;
 	CHECK(!ioctl(fd, KOFI_BLK_PAIR, &pair));
