@@ -57,7 +57,7 @@ struct backend;
  * @bytes:  of them, about at most: a queue waits for its turn here, where turns are fair, and not in a device
  * @start:  carry out or take a piece, of which no more are under way than @depth. Returns whether it has ended.
  * @submit: pieces taken since the last call set out now
- * @reap:   calls @done for each piece that has ended
+ * @reap:   calls @done for each piece that has ended. Returns 0 if there was nothing, and nothing is to be tried again
  * @event:  a descriptor that is readable while there is something to reap; with @due: an eventfd that is written
  *	    whenever there is something new; -1: none
  * @due:    NULL: nothing has a deadline. Else look at those that have passed by @now, of CLOCK_BOOTTIME; returns

@@ -254,7 +254,8 @@ static uint32_t uring_reap(struct backend *b, void (*done)(void *, struct piece 
 		done(arg, p);
 	}
 	uring_submit(b);
-	return cnt;
+	/* What the system can't take now is tried again: no descriptor tells when it can. */
+	return cnt + u->to_submit;
 }
 
 static int uring_event(struct backend *b)
