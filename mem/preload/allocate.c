@@ -97,7 +97,7 @@ SHOWN void *realloc(void *ptr, size_t len)
 		return malloc(len);
 	if (heap_has(ptr))
 		return resize_large(ptr, len);
-	if (len < preload_min)
+	if (len < preload_min || !next()->tells_size)
 		return next()->realloc(ptr, len);
 	/* What was large before stays where it is: that allocator may resize it without a copy. */
 	old = next()->malloc_usable_size(ptr);
@@ -105,15 +105,17 @@ SHOWN void *realloc(void *ptr, size_t len)
 	return to ? moved(ptr, old, to, len) : next()->realloc(ptr, len);
 }
 
+/* An allocator before this one may lack a name: what it gave is its own all the same. */
 SHOWN void *reallocarray(void *ptr, size_t cnt, size_t len)
 {
+	const struct next *first = next();
 	size_t all;
 
 	if (__builtin_mul_overflow(cnt, len, &all)) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	return realloc(ptr, all);
+	return first->first_realloc ? first->first_realloc(ptr, all) : realloc(ptr, all);
 }
 
 SHOWN int posix_memalign(void **ptr, size_t align, size_t len)
@@ -159,10 +161,15 @@ SHOWN void *pvalloc(size_t len)
 
 SHOWN void free_sized(void *ptr, size_t len)
 {
-	free(ptr);
+	const struct next *first = next();
+
+	if (first->first_free)
+		first->first_free(ptr);
+	else
+		free(ptr);
 }
 
 SHOWN void free_aligned_sized(void *ptr, size_t align, size_t len)
 {
-	free(ptr);
+	free_sized(ptr, len);
 }

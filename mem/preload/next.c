@@ -104,6 +104,7 @@ static const struct next early_next = {
 	.valloc = early_page,
 	.pvalloc = early_page,
 	.malloc_usable_size = early_usable_size,
+	.tells_size = true,
 };
 
 /* What was taken during the look-up may come back later. */
@@ -132,6 +133,13 @@ static size_t size_late(void *ptr)
 	return is_early(ptr) ? early_usable_size(ptr) : found.malloc_usable_size(ptr);
 }
 
+static bool is_of_one_object(const void *a, const void *b)
+{
+	Dl_info at, bt;
+
+	return dladdr(a, &at) && dladdr(b, &bt) && at.dli_fbase == bt.dli_fbase;
+}
+
 static void look_up(void)
 {
 	struct next n;
@@ -146,6 +154,9 @@ static void look_up(void)
 	*(void **)&n.valloc = dlsym(RTLD_NEXT, "valloc");
 	*(void **)&n.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
 	*(void **)&n.malloc_usable_size = dlsym(RTLD_NEXT, "malloc_usable_size");
+	n.tells_size = is_of_one_object(*(void **)&n.realloc, *(void **)&n.malloc_usable_size);
+	*(void **)&n.first_realloc = dlsym(RTLD_DEFAULT, "realloc");
+	*(void **)&n.first_free = dlsym(RTLD_DEFAULT, "free");
 	found = n;
 	found_late = n;
 	found_late.free = free_late;
