@@ -83,7 +83,7 @@ static int engine_option(struct engine_ctx *ctx, int name, size_t *val)
 	else if (name == FI_OPT_MIN_MULTI_RECV && ctx->rx)
 		*val = ctx->rx->q->min_multi_recv;
 	else if (name == FI_OPT_MIN_MULTI_RECV && ep && ep->rx_cnt)
-		*val = ep->rx0->q->min_multi_recv;
+		*val = ep->min_multi_recv;
 	else if (name == FI_OPT_CM_DATA_SIZE && ep)
 		*val = HELLO_DATA_MAX;
 	else if (name == FI_OPT_FIREWALL_ADDR && ep)

@@ -74,8 +74,12 @@ static void engine_sep_tx_discard(struct engine_ep *ep, const struct engine_tx_c
 		if (tx->state != TX_QUEUED || tx->flags & ENGINE_INJECT)
 			continue;
 		list_remove(&tx->link);
-		/* The context has no queue any more; the counter of deferred work hears of it. */
-		engine_tx_end(tx, -FI_ECANCELED);
+		/* Work that is dropped is not done: what waits for its counter does not begin. */
+		if (tx->flags & ENGINE_DEFERRED) {
+			engine_cntr_release(tx->work_cntr);
+			tx->work_cntr = NULL;
+		}
+		engine_tx_end(tx, 0);
 	}
 }
 

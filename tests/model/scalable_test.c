@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <rdma/fi_atomic.h>
+#include <rdma/fi_trigger.h>
 #include "one_domain.h"
 
 #define CTX_CNT 4
@@ -404,6 +405,36 @@ static void closed_context_leaves_the_next_its_completions(void **state)
 	sep_close(&a);
 }
 
+/* It waits for a connection when its context closes: it is dropped, and what waits for it is not to begin. */
+static void deferred_work_of_a_closed_context_is_not_done(void **state)
+{
+	struct iovec iov = { "lost", 5 };
+	struct fi_cntr_attr cntr_attr = { 0 };
+	struct fid_cntr *when, *done;
+	struct scalable a, b;
+	struct fi_op_tagged op = { .msg = { .msg_iov = &iov, .iov_count = 1 } };
+	struct fi_deferred_work work = { .op_type = FI_OP_TSEND, .op.tagged = &op };
+
+	info->caps |= FI_TRIGGER;
+	info->tx_attr->caps = info->rx_attr->caps = 0;
+	seps_open(&a, &b);
+	seps_ctx_open(&a, &b);
+	assert_int_equal(fi_cntr_open(domain, &cntr_attr, &when, NULL), 0);
+	assert_int_equal(fi_cntr_open(domain, &cntr_attr, &done, NULL), 0);
+	work.triggering_cntr = when;
+	work.completion_cntr = done;
+	op.ep = a.tx[1];
+	op.msg.addr = b.addr;
+	assert_int_equal(fi_control(&domain->fid, FI_QUEUE_WORK, &work), 0);
+	sep_ctx_close(&a, 1);
+	assert_int_equal(fi_cntr_read(done) + fi_cntr_readerr(done), 0);
+	sep_ctx_open(&a, 1);
+	assert_int_equal(fi_close(&done->fid), 0);
+	assert_int_equal(fi_close(&when->fid), 0);
+	sep_close(&a);
+	sep_close(&b);
+}
+
 /* An atomic read has no operand, but a place for its result. */
 static void closed_context_has_what_it_fetches(void **state)
 {
@@ -533,6 +564,7 @@ int main(int argc, char **argv)
 		ONE_DOMAIN_TEST(closed_context_sends_what_was_injected),
 		ONE_DOMAIN_TEST(closed_context_is_not_counted_in_the_next),
 		ONE_DOMAIN_TEST(closed_context_leaves_the_next_its_completions),
+		ONE_DOMAIN_TEST(deferred_work_of_a_closed_context_is_not_done),
 		ONE_DOMAIN_TEST(closed_context_has_what_it_fetches),
 		ONE_DOMAIN_TEST(counters_and_aliases_of_contexts_work),
 		ONE_DOMAIN_TEST(threads_have_a_context_each),
