@@ -198,6 +198,8 @@ struct pshm_inbox *pshm_peer_inbox(struct pshm_conn *conn)
 
 		/* What lacks now may be there the next time. */
 		conn->inbox_unreachable = err && !pshm_is_shortage(err);
+		if (!err)
+			pshm_peer_set_no_wake(conn, false);
 	}
 	return conn->inbox.addr;
 }

@@ -196,6 +196,8 @@ static void inbox_that_lacked_a_descriptor_is_opened_later(void **state)
 	mock_until(&a, &b, a.ups == 2 && b.ups == 2);
 	assert_false(pshm_conn_of(b.conn)->inbox_unreachable);
 	assert_non_null(pshm_peer_inbox(pshm_conn_of(b.conn)));
+	mock_arm_idle(&a);
+	assert_true(pshm_arm(a.wire) > SHORT_NS);
 }
 
 static void no_pipe_is_told(void **state)
