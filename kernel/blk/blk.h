@@ -35,7 +35,7 @@ struct blk_pair;
  * struct blk_request - what is known of a request that is under way
  * @context: of its message, while @sending
  * @status:  how it has ended at the lender
- * @again:   another try may do, @until then, in jiffies
+ * @again:   another try may do, @until then, in jiffies; 0: there was none yet
  */
 struct blk_request {
 	struct fi_context2 context;

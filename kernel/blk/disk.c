@@ -124,7 +124,7 @@ static blk_status_t queue_locked(struct blk_disk *d, struct request *rq)
 	/* One that comes again has RQF_DONTPREP. */
 	if (!(rq->rq_flags & RQF_DONTPREP)) {
 		rq->rq_flags |= RQF_DONTPREP;
-		r->until = jiffies + msecs_to_jiffies(d->fail_ms);
+		r->until = 0;
 	}
 	blk_mq_start_request(rq);
 	status = describe(d, rq, &sqe, &len, &in);
@@ -158,6 +158,8 @@ void blk_request_end(struct blk_disk *d, struct request *rq)
 	struct blk_request *r = blk_mq_rq_to_pdu(rq);
 
 	/* The controller's device is being reset: that is waited for as a lender is, as long and where nobody waits for more. */
+	if (r->again && !r->until)
+		r->until = (jiffies + msecs_to_jiffies(d->fail_ms)) | 1;
 	if (r->again && READ_ONCE(d->added) && !READ_ONCE(d->leaving) &&
 	    time_before(jiffies, r->until)) {
 		blk_mq_requeue_request(rq, false);
@@ -256,6 +258,7 @@ static bool give_back(struct request *rq, void *arg)
 	r->sending = false;
 	if (d->waiting[rq->tag] == rq) {
 		d->waiting[rq->tag] = NULL;
+		r->until = 0;
 		blk_mq_requeue_request(rq, false);
 	} else if (sent) {
 		blk_request_end(d, rq);
