@@ -30,7 +30,8 @@ int weft_nvme_session_close(struct weft_device *dev, uint32_t id)
 			break;
 		poll(NULL, 0, LENDER_PAUSE_MS);
 	}
-	if (err == -ETIMEDOUT && device_ended(dev, true))
+	/* Who does not answer, or knows neither the device nor the lease, ends nothing more. */
+	if ((err == -ETIMEDOUT || err == -ENODEV || err == -EACCES) && device_ended(dev, true))
 		err = -ESTALE;
 	if (err == -ESTALE)
 		device_end(dev, err);

@@ -257,9 +257,11 @@ int request_revoke(struct session *s)
 	err = lent_end(lent, &lease, request_wait_ms(s));
 	if (!was_ending && (!err || err == -EINPROGRESS))
 		lender_log("lease %u was revoked by process %d", lease.lease, s->by.pid);
+	/* Its borrower has returned it meanwhile, or another one has revoked it. */
+	if (err == -ESTALE && !was_ending)
+		err = 0;
 	/* After -EINPROGRESS the controller's event tells. */
 	if (!err)
 		lender_tell(s->lender, WEFT_EVENT_LEASE_ENDED, s->msg.device, lease.lease);
-	/* Another one has seen its end meanwhile, and told. */
-	return err == -ESTALE && !was_ending ? 0 : err;
+	return err;
 }

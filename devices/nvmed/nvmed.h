@@ -135,7 +135,7 @@ uint64_t nvmed_due(struct nvmed *c);
 /* nvmed_chores - go on with what ends once nothing is under way in it: queues, leases, a reset */
 void nvmed_chores(struct nvmed *c);
 
-/* nvmed_reap - end the backend's pieces. Returns how many */
+/* nvmed_reap - end the backend's pieces. Returns 0 if there were none, and nothing is to be tried again */
 uint32_t nvmed_reap(struct nvmed *c);
 
 #endif
