@@ -12,7 +12,7 @@
 #   make bench      the interleaved measurements of bench/run, and their bars
 #   make install PREFIX=DIR
 #   make asan tsan  the unit and stress suites under the sanitizers
-#   make build-clang check-clang  a build by clang, and its unit and stress suites
+#   make check-clang the unit and stress suites of a build by clang
 #   make check-arm64 a build for aarch64 by gcc and clang, and the unit and model suites
 #                   in qemu-user
 #   make check-vm   every job of tests/vm, in virtual machines, one of them for aarch64
@@ -61,7 +61,7 @@ FETCH_FIO = scripts/fetch-source fio $(BUILD)/fio-source || [ $$? -eq 77 ]
 
 all: build
 
-.PHONY: all build setup demo demo-devices check storm bench install asan tsan build-clang check-clang check-arm64 \
+.PHONY: all build setup demo demo-devices check storm bench install asan tsan check-clang check-arm64 \
 	check-vm soak-kofi soak check-user format format-check tidy clean
 
 $(BUILD)/build.ninja:
@@ -122,14 +122,10 @@ tsan:
 	@$(DEPS) $(BUILD_PKGS) util-linux
 	scripts/sanitize tsan $(BUILD)-tsan $(TESTARGS)
 
-build-clang:
+check-clang:
 	@$(DEPS) $(BUILD_PKGS) $(CHECK_PKGS) clang
-	@$(FETCH_FIO)
-	[ -f $(BUILD)-clang/build.ninja ] || CC=clang meson setup $(SETUP) \
-		-Dfio_source=$(abspath $(BUILD))/fio-source $(BUILD)-clang
+	[ -f $(BUILD)-clang/build.ninja ] || CC=clang meson setup $(SETUP) $(BUILD)-clang
 	ninja -C $(BUILD)-clang
-
-check-clang: build-clang
 	$(MESON_TEST) -C $(BUILD)-clang --suite unit --suite stress $(TESTARGS)
 
 check-arm64:
@@ -174,4 +170,4 @@ tidy: setup
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-clang \
-		$(BUILD)-arm64 $(BUILD)-arm64-clang $(BUILD)-arm64-jemalloc $(BUILD)-vm $(BUILD)-user $(BUILD)-clang-user
+		$(BUILD)-arm64 $(BUILD)-arm64-clang $(BUILD)-arm64-jemalloc $(BUILD)-vm $(BUILD)-user
