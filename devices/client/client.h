@@ -217,6 +217,12 @@ void lender_unlock(struct weft_lender *lender);
  */
 int lender_ask(struct weft_lender *lender, struct request *request);
 
+/*
+ * lender_ask_end - ask for an end that may have to wait for commands under way, again and again for LENDER_ANSWER_MS
+ * Returns as lender_ask(), and -EINPROGRESS: the time is over.
+ */
+int lender_ask_end(struct weft_lender *lender, const struct lease_message *msg);
+
 /* lender_take_info - out: the device that an answer has. Returns 0 or -ENOPROTOOPT */
 int lender_take_info(const struct request *request, struct weft_device_info *info);
 
@@ -239,10 +245,10 @@ void keeper_wake(struct weft_lender *lender);
  */
 int device_ask(struct weft_device *dev, struct request *request);
 
-/*
- * device_ask_end - ask for an end that may have to wait for commands under way, again and again until client_now_ms() is
- * @until_ms. Returns as device_ask(), and -EINPROGRESS: the time is over
- */
+/* device_name - have a message name the lease */
+void device_name(const struct weft_device *dev, struct lease_message *msg);
+
+/* device_ask_end - as lender_ask_end(), about a lease, until client_now_ms() is @until_ms; as device_ask() where it has ended */
 int device_ask_end(struct weft_device *dev, const struct lease_message *msg, uint64_t until_ms);
 
 /* request_fds_lost - whether @err is that of an answer which has what was asked for, and whose descriptors do not fit here */

@@ -48,15 +48,20 @@ int device_ended(struct weft_device *dev, bool look)
 	return err;
 }
 
+void device_name(const struct weft_device *dev, struct lease_message *msg)
+{
+	msg->device = dev->info.id;
+	msg->lease = dev->lease;
+	msg->generation = dev->generation;
+	msg->token = dev->token;
+}
+
 int device_ask(struct weft_device *dev, struct request *request)
 {
 	uint64_t over = atomic_load(&dev->over_ms) + 1;
 	int err = device_ended(dev, false);
 
-	request->msg.device = dev->info.id;
-	request->msg.lease = dev->lease;
-	request->msg.generation = dev->generation;
-	request->msg.token = dev->token;
+	device_name(dev, &request->msg);
 	if (!request->until_ms || over < request->until_ms)
 		request->until_ms = over;
 	if (!err)

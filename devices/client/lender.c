@@ -105,6 +105,21 @@ int lender_ask_over(struct weft_lender *lender, int fd, struct request *request)
 	return request->msg.status;
 }
 
+int lender_ask_end(struct weft_lender *lender, const struct lease_message *msg)
+{
+	uint64_t until = client_now_ms() + LENDER_ANSWER_MS;
+	int err;
+
+	for (;;) {
+		struct request request = { .msg = *msg };
+
+		err = lender_ask(lender, &request);
+		if (err != -EINPROGRESS || client_now_ms() >= until)
+			return err;
+		poll(NULL, 0, LENDER_PAUSE_MS);
+	}
+}
+
 int lender_take_info(const struct request *request, struct weft_device_info *info)
 {
 	if (request->msg.data_len != sizeof(*info))
@@ -434,20 +449,15 @@ int weft_lease_list(struct weft_lender *lender, uint64_t device, struct weft_lea
 
 int weft_lease_revoke(struct weft_lender *lender, const struct weft_lease_info *lease)
 {
-	uint64_t until = client_now_ms() + LENDER_ANSWER_MS;
-	bool waited = false;
-	int err;
+	const struct lease_message msg = { .kind = LEASE_REVOKE,
+					   .device = lease->device,
+					   .lease = lease->lease,
+					   .generation = lease->generation };
+	struct request request = { .msg = msg };
+	int err = lender_ask(lender, &request);
 
-	for (;;) {
-		struct request request = { .msg = { .kind = LEASE_REVOKE,
-						    .device = lease->device,
-						    .lease = lease->lease,
-						    .generation = lease->generation } };
-
-		err = lender_ask(lender, &request);
-		if (err != -EINPROGRESS || client_now_ms() >= until)
-			return waited && err == -ESTALE ? 0 : err;
-		waited = true;
-		poll(NULL, 0, LENDER_PAUSE_MS);
-	}
+	if (err != -EINPROGRESS)
+		return err;
+	err = lender_ask_end(lender, &msg);
+	return err == -ESTALE ? 0 : err;
 }

@@ -230,7 +230,10 @@ int weft_nvme_open(struct weft_device *dev, const struct weft_nvme_attr *attr,
 
 static void close_memory(struct weft_window *window, struct weft_segment *seg)
 {
-	/* Where the lender does not answer, or commands use it for too long, the window stays until the lease is returned, and its memory with it. */
+	/*
+	 * Where the lender does not answer, or commands use it for too long, the window stays until the lease is returned, and
+	 * its memory with it.
+	 */
 	if (window) {
 		window->last = true;
 		weft_window_close(window);

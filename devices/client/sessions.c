@@ -5,7 +5,6 @@
 #include "wire.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,23 +12,12 @@ static_assert(sizeof(struct remote_place) <= WEFT_NVME_PLACE_MAX, "a place has r
 
 int weft_nvme_session_close(struct weft_device *dev, uint32_t id)
 {
-	uint64_t until = client_now_ms() + LENDER_ANSWER_MS;
+	struct lease_message msg = { .kind = LEASE_UNQUEUES, .index = id };
 	int err;
 
+	device_name(dev, &msg);
 	/* Also where the lease has ended: the lender knows whether the device is at commands of it still. */
-	for (;;) {
-		struct request request = { .msg = { .kind = LEASE_UNQUEUES,
-						    .index = id,
-						    .device = dev->info.id,
-						    .lease = dev->lease,
-						    .generation = dev->generation,
-						    .token = dev->token } };
-
-		err = lender_ask(dev->lender, &request);
-		if (err != -EINPROGRESS || client_now_ms() >= until)
-			break;
-		poll(NULL, 0, LENDER_PAUSE_MS);
-	}
+	err = lender_ask_end(dev->lender, &msg);
 	/* Who does not answer, or knows neither the device nor the lease, ends nothing more. */
 	if ((err == -ETIMEDOUT || err == -ENODEV || err == -EACCES) && device_ended(dev, true))
 		err = -ESTALE;

@@ -20,7 +20,6 @@
 #include <weft/device.h>
 
 #define ANSWER_MS 20000 /* on a machine with much to do */
-#define AGAIN_MS  500
 
 /* Of sessions that are left: longer than such a machine takes from a request to the next */
 #define LEASE_MS 12000
@@ -150,12 +149,7 @@ static void ask(struct wire *door, struct lease_message *msg, void *data, size_t
 	if (!wire_send(door, bytes, len))
 		errx(1, "the door is closed");
 	for (;;) {
-		n = wire_wait(door, AGAIN_MS);
-		if (!n && !door->dead && now_ms() < end) {
-			if (!wire_send(door, bytes, len))
-				errx(1, "the door is closed");
-			continue;
-		}
+		n = wire_wait(door, ANSWER_MS);
 		if (now_ms() > end || n < sizeof(struct lease_envelope) + sizeof(answer))
 			errx(1, "the door does not answer");
 		memcpy(&answer, door->in + sizeof(struct lease_envelope), sizeof(answer));
