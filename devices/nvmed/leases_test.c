@@ -310,6 +310,14 @@ static void a_reset_ends_leases_and_generations_count_on(void **state)
 	borrower_go(&b);
 }
 
+static void nothing_is_accessed(struct rig *r, struct borrower *b)
+{
+	memset(b->h.memory, 0xcc, AREA_LEN);
+	rig_rounds(r, 100);
+	for (size_t i = 0; i < AREA_LEN; i++)
+		assert_int_equal(b->h.memory[i], 0xcc);
+}
+
 static void deleting_a_queue_waits_and_aborts(void **state)
 {
 	struct rig *r = *state;
@@ -327,10 +335,7 @@ static void deleting_a_queue_waits_and_aborts(void **state)
 	while (host_poll(&b.q, &cqe))
 		cnt++;
 	assert_in_range(cnt, 1, 40);
-	memset(b.h.memory, 0xcc, AREA_LEN);
-	rig_rounds(r, 100);
-	for (size_t i = 0; i < AREA_LEN; i++)
-		assert_int_equal(b.h.memory[i], 0xcc);
+	nothing_is_accessed(r, &b);
 	borrower_go(&b);
 }
 
@@ -354,10 +359,7 @@ static void deleting_a_queue_need_not_wait(void **state)
 	while (result)
 		assert_int_equal(rig_admin(r, sqe, &result), 0);
 	assert_null(r->c->sqs[1]);
-	memset(b.h.memory, 0xcc, AREA_LEN);
-	rig_rounds(r, 100);
-	for (size_t i = 0; i < AREA_LEN; i++)
-		assert_int_equal(b.h.memory[i], 0xcc);
+	nothing_is_accessed(r, &b);
 	borrower_go(&b);
 }
 
